@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
+DOCS := $(VENV)/.installed-docs
+SITE ?= site
 PRESET ?= quick
 WORKERS ?= 2
 BASIC := OPENBLAS_CORETYPE=Prescott NUMBA_CPU_NAME=generic
@@ -13,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 # Many processes import the same modules: each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test test-thorough test-kernels lint bench fuzz matrix sharpness numbers clean
+.PHONY: reproduce test test-thorough test-kernels lint docs docs-a11y bench fuzz matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -37,6 +39,15 @@ lint: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in $(SITE): open $(SITE)/index.html. Warnings are errors; links inside it and what pages load are checked.
+docs: $(DOCS)
+	$(BIN)/python -m sphinx -n -W --keep-going -q -d build/doctrees docs $(SITE)
+	$(BIN)/python docs/check_site.py $(SITE)
+
+# An accessibility checker (axe-core, by npm) on its pages and on a report, in a headless Chromium.
+docs-a11y: docs
+	$(BIN)/python docs/check_accessibility.py $(SITE)
+
 bench: $(DEV)
 	$(BIN)/python benchmarks/run_all.py
 
@@ -54,7 +65,7 @@ numbers: $(CORE)
 	$(BIN)/biasflow numbers --out docs/reproduction.md
 
 clean:
-	rm -rf $(VENV) .biasflow report dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .biasflow report $(SITE) docs/claims docs/figures docs/gallery docs/_gallery docs/reference/names docs/project/c*.md docs/project/s*.md dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src tests -type d -empty -delete
 
@@ -64,6 +75,10 @@ $(CORE): pyproject.toml | $(BIN)/python
 
 $(DEV): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $(CORE) $@
+
+$(DOCS): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $(CORE) $@
 
 $(BIN)/python:

@@ -1,19 +1,25 @@
-"""A film of sixty neurons learning five points: their kinks wander, stick to data points and
-merge, and two large ones are left."""
+"""
+A film of sliding neurons
+=========================
 
-import sys
-from pathlib import Path
+Sixty neurons learn five points: their kinks wander, stick to data points and merge, and two large
+ones are left. `flow.animate("film.gif", frames=60)` makes the film.
+"""
 
 import biasflow as bf
+from pictures import keep
 
-data, model = bf.data.five_points(), bf.TwoLayer(60, 2)
+# %%
+# B's five points, from a small start.
+data = bf.data.five_points()
+model = bf.TwoLayer(60, 2)
 start = model.init(1e-4 / 60**0.5, key=1)
 flow = bf.gradient_flow(bf.Problem(model, data, bf.SquareLoss("half-mean"), start))
 print(flow)
-print("\n".join(f"a kink at {kink}" for kink in bf.diagnostics.kinks(flow.final)))
+for kink in bf.diagnostics.kinks(flow.final):
+    print(f"a kink at {kink}")
 
-name = Path(__file__).parent / "out" / "sliding_film.png"
-out = Path(sys.argv[1]) if len(sys.argv) > 1 else name
-out.parent.mkdir(parents=True, exist_ok=True)
-flow.plot().savefig(out, dpi=110)
-flow.animate(out.with_suffix(".gif"), frames=60)
+# %%
+# The picture of a flow: its loss with phases and events, and its neurons by size.
+figure = flow.plot()
+keep(figure, film=flow)

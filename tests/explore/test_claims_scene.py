@@ -27,7 +27,7 @@ OBLIQUE = {"rows": [[1.0, 0.2, 1.0], [0.5, 1.0, -0.5]], "width": 4}
         ({"about": "margin", "rows": [[1.0, 1.0], [2.0, 0.0]]}, "in neither class"),
         ({"about": "margin", "rows": [[1.0, 1.0], [2.0, 3.0]]}, "two classes are needed"),
         ({"rows": [[1.0] * 10]}, "1 to 9 numbers"),
-        ({"rows": [[1.0, 1.0]] * 13}, "1 to 12 rows"),
+        ({"rows": [[1.0, 1.0]] * 25}, "1 to 24 rows"),
         ({"about": "everything"}, "expected one of"),
     ],
 )

@@ -55,7 +55,7 @@ that a paper does not state are, and the row says so): of numbers that do agree,
 out as different by chance. With few runs the interval is wide, and agreement says little. Where
 they differ, the reason is given as far as we know it.
 
-| figure | number | paper | read | ours | our runs | | where, and why they differ |
+| figure | number | paper | read | ours | our runs | verdict | where, and why they differ |
 |---|---|---|---|---|---|---|---|
 """
 

@@ -50,7 +50,7 @@ FIELDS = {
         "For classes the sign of the label counts.",
         ((-1e3, 1e3),),
         1,
-        12,
+        24,
         PERPENDICULAR,
         9,
     ),
@@ -292,5 +292,5 @@ CLAIMS = Scene(
     ),
     checked,
     warm,
-    "Columns are inputs, the last one is the label; at most 12 rows and 8 inputs.",
+    "Columns are inputs, the last one is the label; at most 24 rows and 8 inputs.",
 )

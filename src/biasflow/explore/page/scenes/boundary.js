@@ -2,6 +2,7 @@
 import { button, facts } from "../controls.js";
 import { Plot, clamp, contour, figure, nice, rangeOf } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
+import { toClaims } from "./claims.js";
 
 const SPAN = [-1, 1], COUNT = 49, TICKS = Array.from({ length: COUNT }, (_, k) => -1 + 2 * k / (COUNT - 1));
 const APART = 0.04; // as in boundary_scene.py: nearer points of two classes are refused
@@ -44,6 +45,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     host.className = "control";
     host.append(row, help);
     tools.append(host);
+    toClaims(tools, () => ({ about: "margin", rows: state.points, width: Math.min(2 * state.pairs, 40), key: state.key, log10_scale: state.log10_sigma }));
     plot.onClick(addPoint);
   }
 

@@ -6,6 +6,19 @@ const SIGNS = { "not met": "–", holds: "✓", consistent: "≈", violated: "�
 const COLOURS = { holds: "green", consistent: "green", violated: "red", inconclusive: "amber" };
 const ORDER = ["violated", "holds", "consistent", "inconclusive", "waiting", "not met", "hypotheses fail", "does not apply"];
 
+export function toClaims(tools, wanted) {
+  // a button for other scenes: the claims that speak about their data
+  const made = button("Which claims speak about this?", () => {
+    const { log10_scale, ...rest } = wanted();
+    const state = { ...rest, log10_scale: clamp(log10_scale, -12, 1) };
+    location.hash = `#claims/${encodeURIComponent(JSON.stringify(state))}`;
+  }, { id: "to-claims" });
+  const row = document.createElement("div");
+  row.className = "buttons";
+  row.append(made);
+  tools.append(row);
+}
+
 const narrow = matchMedia("(max-width: 900px)");
 
 export function view(stage, { change, player, say, recorded }) {
@@ -121,8 +134,8 @@ export function view(stage, { change, player, say, recorded }) {
     },
     frame() {},
     fromTable({ rows }) {
-      if (rows.length > 12 || rows[0].length > 9 || rows[0].length < 2)
-        throw new Error("this scene takes at most 12 rows and 2 to 9 columns, the label in the last");
+      if (rows.length > 24 || rows[0].length > 9 || rows[0].length < 2)
+        throw new Error("this scene takes at most 24 rows and 2 to 9 columns, the label in the last");
       return { rows };
     },
   };

@@ -2,6 +2,7 @@
 import { button, facts, power } from "../controls.js";
 import { Plot, clamp, figure, logRange, nice } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
+import { toClaims } from "./claims.js";
 
 const SPAN = [-3, 3], GRID = Array.from({ length: 161 }, (_, k) => -3 + 6 * k / 160);
 
@@ -37,6 +38,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     buttons.className = "buttons";
     buttons.append(add, remove);
     tools.append(buttons);
+    toClaims(tools, () => ({ about: "relu", rows: state.points.map(([x, y]) => [x, 1, y]), width: Math.min(state.width, 40), key: state.key, log10_scale: state.log10_lambda }));
     plot.onEmpty(addPoint);
   }
 

@@ -2,6 +2,7 @@
 import { button, facts } from "../controls.js";
 import { Plot, clamp, figure, logRange, nice } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
+import { toClaims } from "./claims.js";
 
 const SPAN = [-2.6, 2.6], RIM = 1.6; // of the picture; the radius at which the largest neurons lie
 const SHORTEST = 0.1;
@@ -38,6 +39,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     row.append(button("Add an input", add, { id: "add-point" }), button("Remove the last", () => remove(state.points.length - 1), { id: "remove-point" }), keep);
     labels.className = "control";
     tools.append(row, labels);
+    toClaims(tools, () => ({ about: "relu", rows: state.points, width: Math.min(state.width, 40), key: state.key, log10_scale: state.log10_lambda }));
     plot.onEmpty(([x, y]) => addAt([x, y]));
   }
 

@@ -1,0 +1,106 @@
+"""The scripts of gallery/, sorted into the sections of its README, as sphinx-gallery wants them:
+what keeps a picture in a file becomes what shows it."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+GALLERY = Path(__file__).parents[2] / "gallery"
+COPIES = Path(__file__).parents[1] / "_gallery"
+NEEDS = {"probe_torch": "torch"}
+"""What a script needs beyond the tools of the site; without it, it is shown and not run."""
+
+
+def sections():
+    """Heading, text, and names of scripts, in the order of the README."""
+    parts = re.split(r"^## (.+)$", (GALLERY / "README.md").read_text(encoding="utf-8"), flags=re.M)
+    for heading, text in zip(parts[1::2], parts[2::2], strict=True):
+        words = text.partition("\n- ")[0].strip()
+        yield heading, words, re.findall(r"^- `(\w+)\.py`", text, re.M)
+
+
+def folder_of(heading):
+    return re.sub(r"\W+", "_", heading.lower())
+
+
+def shown(script):
+    """The script as a page and a notebook have it."""
+    script = script.replace("from pictures import keep\n", "")
+    if "pyplot" not in script:
+        script = re.sub(
+            r"^(import numpy|import jax\n|from sklearn|import biasflow)",
+            SHOWING,
+            script,
+            count=1,
+            flags=re.M,
+        )
+    return re.sub(r"^( *)keep\(.*\)$", r"\1plt.show()", script, flags=re.M)
+
+
+SHOWING = r"import matplotlib.pyplot as plt\n\1"
+
+
+def copies():
+    """Path and text of every file that sphinx-gallery reads."""
+    yield (
+        COPIES / "GALLERY_HEADER.rst",
+        f"{title('Gallery')}\n\nShort scripts that draw a picture.\n",
+    )
+    for heading, words, names in sections():
+        folder = COPIES / folder_of(heading)
+        yield folder / "GALLERY_HEADER.rst", f"{title(heading)}\n\n{words}\n"
+        for name in names:
+            yield (
+                folder / f"{name}.py",
+                shown((GALLERY / f"{name}.py").read_text(encoding="utf-8")),
+            )
+
+
+def title(words):
+    return f"{words}\n{'=' * len(words)}"
+
+
+def copy_scripts():
+    """Write what changed, and remove what is gone."""
+    wanted = dict(copies())
+    for path in [*COPIES.rglob("*.py"), *COPIES.rglob("*.rst")]:
+        if path not in wanted:
+            path.unlink()
+    for path, text in wanted.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def run_pattern():
+    """Which scripts are run: all those whose needs are there."""
+    missing = [name for name, need in NEEDS.items() if importlib.util.find_spec(need) is None]
+    return rf"/(?!{'|'.join(missing)})\w+\.py$" if missing else r"\.py$"
+
+
+class ReadmeOrder:
+    """Scripts in the order of the README."""
+
+    def __init__(self, folder):
+        self.names = [name for _, _, names in sections() for name in names]
+
+    def __call__(self, file):
+        return self.names.index(Path(file).stem)
+
+
+def configuration():
+    copy_scripts()
+    return {
+        "examples_dirs": ["_gallery"],
+        "gallery_dirs": ["gallery"],
+        "subsection_order": [f"_gallery/{folder_of(heading)}" for heading, _, _ in sections()],
+        "within_subsection_order": "gallery_scripts.ReadmeOrder",
+        "filename_pattern": run_pattern(),
+        "backreferences_dir": None,
+        "capture_repr": (),
+        "download_all_examples": False,
+        "min_reported_time": 10**6,
+        "nested_sections": False,
+        "show_signature": False,
+        "write_computation_times": False,
+    }
