@@ -360,3 +360,55 @@ def test_a_saddle_that_larger_starts_see_where_the_labels_differ_is_no_violation
     )
     verdict = bf.verify("B/saddles", problem, time_s=300.0)
     assert verdict.status != "violated" and verdict.checks
+
+
+def rotated_pair(label, scale=1e-7, m=12, key=0):
+    data = bf.Dataset(np.array([[0.8, 0.6], [-0.6, 0.8]]), np.array([1.0, label]))
+    model = bf.TwoLayer(m, 2)
+    return bf.Problem(
+        model, data, bf.SquareLoss("half-mean"), model.init(scale / np.sqrt(m), key=key)
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "scale", "m", "key", "counted"),
+    [
+        (-0.3, 1e-7, 12, 0, 0),
+        (-0.4, 1e-7, 12, 0, 1),
+        (-0.5, 1e-7, 12, 0, 1),
+        (-0.5, 1e-6, 12, 0, 1),
+        (-0.5, 1e-8, 12, 0, 1),
+        (-0.6, 1e-7, 12, 0, 1),
+        (-0.95, 1e-7, 12, 0, 2),
+        (-0.5, 1e-7, 20, 0, 2),
+        (-0.5, 1e-7, 12, 1, 2),
+    ],
+)
+def test_larger_starts_pass_no_saddle_where_the_labels_are_fitted_together(
+    label, scale, m, key, counted
+):
+    """With ‖D_+‖ = 2‖D_−‖ and a cluster that starts small two falls are seen from 0.0005√max|y|: a
+    factor of three between them, which was asked for once, is not close enough."""
+    verdict = bf.verify("B/saddles", rotated_pair(label, scale, m, key), time_s=120.0)
+    falls = [c for c in verdict.checks if c.quantity.startswith("falls of the loss from λ√m")]
+    assert len(falls) == 2 and verdict.status != "violated"
+    assert [c.measured for c in falls if not c.reason] == [1.0] * counted
+    assert all("half fitted" in c.reason for c in falls[counted:])
+
+
+def test_two_logistic_growths_are_counted_as_one_where_they_are_close():
+    """The threshold, against the count of sums of logistic falls of any two rates; twice as far
+    apart they are counted as two."""
+    from biasflow.theory.relu.relaxations import GROWTHS_TOGETHER, growths
+
+    for slow in (0.05, 0.3, 0.5, 0.9, 1.0):
+        problem = rotated_pair(-slow)
+        for apart, count in ((GROWTHS_TOGETHER, 1), (2 * GROWTHS_TOGETHER, 2)):
+            first, second = 10.0, 10.0 + apart / slow
+            times = np.arange(0.0, second + 12 / slow, 0.25)
+            shares = [
+                0.5 * (1 + np.tanh(rate * (times - middle)))
+                for rate, middle in ((1.0, first), (slow, second))
+            ]
+            outputs = np.stack(shares, axis=1) * problem.data.y
+            assert growths(problem, outputs) == count, (slow, apart)

@@ -227,8 +227,8 @@ WORDS = {
     "B/saddles": Words(
         "How many saddles training passes",
         "With the assumption on neurons the loss falls twice; without it, once for each kink that "
-        "the network ends with; from larger starts the falls run into each other, and the norm "
-        "is a little above the least.",
+        "the network ends with; from larger starts the falls run into each other where all labels "
+        "are fitted at about the same time, and the norm is a little above the least.",
         "Count the drops of a loss curve: they count the features learnt one after the other.",
     ),
     "B/unbalanced": Words(
