@@ -412,3 +412,15 @@ def test_two_logistic_growths_are_counted_as_one_where_they_are_close():
             ]
             outputs = np.stack(shares, axis=1) * problem.data.y
             assert growths(problem, outputs) == count, (slow, apart)
+
+
+def test_what_idle_neurons_start_with_is_not_held_against_larger_starts():
+    """0.05√max|y| is not small for labels of a thirtieth of max|y|: what the start brings is half
+    of what a neuron for each label adds, and the excess was called violated."""
+    data = bf.Dataset(bf.data.orthonormal(3, 5, key=30).X, [2.456, -0.159, -0.086])
+    model = bf.TwoLayer(22, 5)
+    start = in_cones(model.init(1.0, key=30), data, 1e-20)
+    problem = bf.Problem(model, data, bf.SquareLoss("half-mean"), start)
+    verdict = bf.verify("B/saddles", problem, time_s=120.0)
+    excess = next(c for c in verdict.checks if c.quantity.startswith("‖θ∞‖² over its least"))
+    assert excess.measured > 0.5 and verdict.status == "inconclusive"
