@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from biasflow.cli.ship_command import ship_figure
@@ -17,14 +16,14 @@ TOLERANCE = 0.002
 
 @pytest.mark.slow
 def test_the_shipping_command_reproduces_a_shipped_point(tmp_path, monkeypatch):
-    """The first measurement of the run at α = 1 that was chosen, 5000 units on all of MNIST."""
+    """The first measurement of a run at α = 1, 5000 units on all of MNIST; ten epochs, minutes."""
     try:
         images("mnist")
     except DataFileError as reason:
         pytest.skip(str(reason))
     monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "store"))
     held = shipped(WIDE_RESULTS).sel(data="mnist", reading="unbiased", alpha=1.0, seed=0)
-    step = float(held["step"][np.nanargmin(held["test_error"].values)])
+    step = 0.5
     epochs = int(held["epoch"][1])
     changes = {
         "data": ["mnist"],
