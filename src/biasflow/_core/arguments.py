@@ -110,7 +110,10 @@ def labels(name: str, value: ArrayLike, length: int | None = None) -> Array:
     array = vector(name, value, length)
     wrong = np.flatnonzero(np.abs(array) != 1)
     if wrong.size:
-        raise InputError(f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}")
+        hint = f"; 2*{name} - 1 makes ±1 of 0 and 1" if np.all((array == 0) | (array == 1)) else ""
+        raise InputError(
+            f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}{hint}"
+        )
     return array
 
 
