@@ -20,6 +20,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "diagnostics": ("relu", "f1"),
     "docs": EVERY,
     "experiments": EVERY,
+    "explore": EVERY,
     "flows": ("relu", "margin", "dual"),
     "fuzz": EVERY,
     "golden": EVERY,

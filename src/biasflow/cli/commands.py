@@ -402,6 +402,32 @@ def warm() -> None:
 
 
 @app.command()
+def explore(
+    scene: Annotated[
+        str | None, typer.Option(help="the scene to begin with, or to export; by default the first")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="LINK-OR-JSON", help="its state: a copied link, or JSON"),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="write a page that plays without a server"),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free")] = 0,
+    browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
+) -> None:
+    """A page that shows flows and limits while you drag the data. It is served on this machine, to
+    this machine, until Ctrl-C; it needs the extra `explore`, exports do not."""
+    from .explore_command import serve_page, write_page
+
+    if export is not None:
+        write_page(export, scene, state)
+    else:
+        serve_page(scene, state, port, browser)
+
+
+@app.command()
 def doctor() -> None:
     """Versions, devices, locations, what is missing for what."""
     from .health import diagnosis

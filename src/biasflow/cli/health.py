@@ -23,6 +23,11 @@ EXTRAS = (
     ("notebook", ("cloudpickle",), "sweeps in processes over functions defined in a notebook"),
     ("parquet", ("pyarrow",), "image data in parquet files; other layouts are read without it"),
     ("sklearn", ("scikit-learn",), "estimators for scikit-learn (`bf.estimators`)"),
+    (
+        "explore",
+        ("starlette", "uvicorn", "websockets"),
+        "the page of `biasflow explore`; its exports need nothing",
+    ),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
 )
 

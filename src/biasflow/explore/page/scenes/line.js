@@ -1,0 +1,203 @@
+// A line through points: the network's function as it grows, its neurons, the loss, and endings from other starts.
+import { button, facts, power } from "../controls.js";
+import { Plot, clamp, figure, logRange, nice } from "../plot.js";
+import { frameAt, mixed } from "../player.js";
+import { toClaims } from "./claims.js";
+
+const SPAN = [-3, 3], GRID = Array.from({ length: 161 }, (_, k) => -3 + 6 * k / 160);
+
+export function view(stage, { scene, change, player, say, tools, recorded }) {
+  let state = null, limit = null, flow = null;
+  const endings = new Map();
+
+  const main = figure(stage, { title: "The function.", legend: [["ink", "points: drag them"], ["blue", "network now"],
+    ["green", "least norm", "dashed"], ["purple", "tangent kernel", "dotted"], ["amber", "a neuron: at its kink, as high as its output weight"]] });
+  main.host.classList.add("wide");
+  const plot = new Plot(main.host, { label: "The function that the network draws, with the points it is trained on",
+    x: { label: "x", range: SPAN }, y: { label: "y", range: [-1.5, 1.5] }, height: 360 });
+  plot.curve("now", [], [], { colour: "blue", width: 3 }); // below the curves it is compared with
+  const told = facts(main.host);
+
+  const heading = document.createElement("h3");
+  heading.textContent = "The same network on the same points, from five sizes of the start";
+  const row = document.createElement("div");
+  row.className = "row";
+  stage.append(heading, row);
+  const small = new Map();
+
+  const loss = figure(stage, { title: "The loss.", legend: [["blue", "loss"], ["amber", "at rest near a saddle"]] });
+  const losses = new Plot(loss.host, { label: "Loss against time, with its plateaus", x: { label: "time t" }, y: { label: "loss", log: true }, height: 260 });
+  const wheel = figure(stage, { title: "The neurons.", legend: [["blue", "push up"], ["red", "push down"], ["ink", "ring: slides along a point", "dotted"]] });
+  const neurons = new Plot(wheel.host, { label: "Neurons in the plane of weight and bias, their distance from the middle logarithmic in their size",
+    x: { label: "weight", range: [-1.15, 1.15], ticks: [0], format: () => "" }, y: { label: "bias", range: [-1.15, 1.15], ticks: [0], format: () => "" }, height: 260 });
+
+  if (!recorded) {
+    const add = button("Add a point", () => addPoint(freePlace()), { id: "add-point" });
+    const remove = button("Remove the last", () => removePoint(state.points.length - 1), { id: "remove-point" });
+    const buttons = document.createElement("div");
+    buttons.className = "buttons";
+    buttons.append(add, remove);
+    tools.append(buttons);
+    toClaims(tools, () => ({ about: "relu", rows: state.points.map(([x, y]) => [x, 1, y]), width: Math.min(state.width, 40), key: state.key, log10_scale: state.log10_lambda }));
+    plot.onEmpty(addPoint);
+  }
+
+  function freePlace() {
+    // the middle of the widest gap
+    const xs = [SPAN[0], ...state.points.map(([x]) => x).sort((a, b) => a - b), SPAN[1]];
+    let widest = 0;
+    for (let k = 0; k + 1 < xs.length; k++) if (xs[k + 1] - xs[k] > xs[widest + 1] - xs[widest]) widest = k;
+    return [Number(((xs[widest] + xs[widest + 1]) / 2).toPrecision(3)), 0.3];
+  }
+
+  function addPoint(at) {
+    if (state.points.length >= scene.fields.points.most) { say(`at most ${scene.fields.points.most} points`, true); return; }
+    change({ points: [...state.points, apart(at, -1)] });
+  }
+
+  function removePoint(k) {
+    if (state.points.length <= scene.fields.points.fewest) { say("one point has to stay", true); return; }
+    change({ points: state.points.filter((_, i) => i !== k) });
+  }
+
+  function apart([x, y], k) {
+    // not above another point: a function has one value at each x
+    const near = (at) => state.points.some(([other], i) => i !== k && Math.abs(other - at) < 0.05);
+    let best = x;
+    for (let step = 0; near(best) && step < 300; step++) best = x + (step % 2 ? 1 : -1) * 0.01 * (step + 1);
+    return [Number(clamp(best, ...SPAN).toPrecision(4)), y];
+  }
+
+  function drawPoints() {
+    if (recorded) {
+      plot.marks("points", state.points, { colour: "ink", radius: 6 });
+      return;
+    }
+    plot.handles("points", state.points, {
+      colour: "ink", step: [0.05, 0.05], name: (k) => `point ${k + 1} at x ${nice(state.points[k][0])}, y ${nice(state.points[k][1])}; arrow keys move it, Delete removes it`,
+      moved: (k, at, final) => change({ points: state.points.map((point, i) => i === k ? apart(at, k) : point) }, final),
+      removed: removePoint,
+    });
+  }
+
+  function frame() {
+    let reach = 1;
+    for (const [, y] of state.points) reach = Math.max(reach, 1.35 * Math.abs(y));
+    const xs = state.points.map(([x]) => x), low = Math.min(...xs) - 0.2, high = Math.max(...xs) + 0.2;
+    limit?.least.forEach((y, k) => {
+      if (limit.x[k] >= low && limit.x[k] <= high) reach = Math.max(reach, Math.min(1.1 * Math.abs(y), 6));
+    });
+    plot.ranges(null, [-Math.ceil(2 * reach) / 2, Math.ceil(2 * reach) / 2]);
+  }
+
+  function neuronsAt(fraction) {
+    const at = frameAt(fraction, flow.times.length), frameNow = Math.round(at[0] + at[2]);
+    const slides = new Set(flow.slides.filter(([, first, last]) => first <= frameNow && frameNow <= last).map(([k]) => k));
+    return flow.units.map(([a, w, b], k) => ({
+      a: mixed(a, at), w: mixed(w, at), b: mixed(b, at), log: mixed(flow.logs[k], at), slides: slides.has(k),
+    }));
+  }
+
+  function drawNow(fraction) {
+    const now = neuronsAt(fraction), ys = GRID.map((x) => {
+      let sum = 0;
+      for (const { a, w, b, log } of now) { const z = w * x + b; if (z > 0) sum += a * z * Math.exp(2 * log); }
+      return sum;
+    });
+    plot.curve("now", GRID, ys, { colour: "blue", width: 3 });
+    const [low, high] = plot.y.range, colour = (a) => a > 0 ? "blue" : "red";
+    plot.marks("kinks", now.filter(({ w }) => Math.abs(w) > 1e-9).map(({ a, w, b, log, slides }) =>
+      [-b / w, clamp(a * Math.exp(log), low, high), { radius: slides ? 6 : 3.5, ring: slides, colour: slides ? "ink" : "amber" }])
+      .filter(([x]) => x >= SPAN[0] && x <= SPAN[1]), { opacity: 0.9 });
+    const last = logExtent();
+    neurons.marks("neurons", now.map(({ a, w, b, log, slides }) => {
+      const r = clamp(1 - (last[1] - log) / (last[1] - last[0]), 0.03, 1.05), size = Math.hypot(w, b) || 1;
+      return [r * w / size, r * b / size, { colour: slides ? "ink" : colour(a), ring: slides, radius: slides ? 6 : 4 }];
+    }), { opacity: 0.8 });
+  }
+
+  let extent = null;
+  function logExtent() {
+    if (extent) return extent;
+    let low = Infinity, high = -Infinity;
+    for (const series of flow.logs) for (const value of series) { low = Math.min(low, value); high = Math.max(high, value); }
+    return (extent = [low - 0.15 * (high - low) - 0.7, high]);
+  }
+
+  function drawFlow() {
+    const end = flow.times.at(-1);
+    extent = null;
+    losses.ranges([0, end], logRange([flow.loss], 5));
+    losses.curve("loss", flow.times, flow.loss, { colour: "blue" });
+    losses.removeWhere((id) => id.startsWith("rest"));
+    flow.plateaus.forEach(([first, last, height], k) => losses.curve(`rest ${k}`, [first, Math.min(last, end)], [height, height], { colour: "amber", width: 7, opacity: 0.45 }));
+    let saddle = 0;
+    const marks = flow.plateaus.map(([first, last, , name]) => [name === "escape" ? last : (first + last) / 2, name === "escape" ? "begins to learn" : `saddle ${++saddle}`]);
+    player.film(flow.times, flow.times.length > 1 ? [[0, "start"], ...marks] : []);
+    loss.say(flow.said);
+    main.say(flow.said);
+  }
+
+  function tell() {
+    if (!limit) return;
+    const rows = { "norm of the simplest curve": `${nice(limit.least_norm)} (certified, relative gap ${nice(limit.gap)})` };
+    if (flow?.norm) rows["norm of the network in the end"] = `${nice(flow.norm)}, ${nice(flow.norm / limit.least_norm)} times that${flow.last ? "" : "; still learning…"}`;
+    told(rows);
+  }
+
+  function drawEnding(exponent, ys) {
+    let one = small.get(exponent);
+    if (!one) {
+      const made = figure(row, { title: `λ = ${power(exponent, {})}` });
+      made.host.dataset.exponent = exponent;
+      one = new Plot(made.host, { label: `What the network draws from a start of size ${power(exponent, {})}`, x: { range: SPAN }, y: { range: plot.y.range }, height: 130, bare: true });
+      small.set(exponent, one);
+    }
+    row.append(...[...row.children].sort((a, b) => a.dataset.exponent - b.dataset.exponent));
+    one.ranges(null, plot.y.range);
+    const xs = limit.x;
+    one.curve("least", xs, limit.least, { colour: "green", dash: "5 4", width: 1.5 });
+    one.curve("end", xs, ys, { colour: "blue", width: 2 });
+    one.marks("points", state.points, { colour: "ink", radius: 3 });
+  }
+
+  return {
+    state(next) {
+      state = next;
+      frame();
+      drawPoints();
+    },
+    part(name, value) {
+      if (name === "limit") {
+        limit = value;
+        frame();
+        plot.curve("least", limit.x, limit.least, { colour: "green", dash: "8 5", width: 2 });
+        plot.curve("kernel", limit.x, limit.kernel, { colour: "purple", dash: "2 4", width: 2 });
+        drawPoints();
+      }
+      if (name === "flow") {
+        if (!value.times.length) { loss.say(value.said); return; }
+        flow = { ...value, plateaus: [] };
+        drawFlow();
+      }
+      if (name === "plateaus" && flow) { flow.plateaus = value.plateaus.filter(([first]) => first < flow.times.at(-1)); drawFlow(); }
+      if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }
+      tell();
+    },
+    frame(fraction, time) {
+      if (!flow) return;
+      drawNow(fraction);
+      losses.vertical("now", time);
+    },
+    fromTable({ rows }) {
+      if (rows[0].length < 2) throw new Error("this scene needs two columns, x and y");
+      if (rows.length > scene.fields.points.most) throw new Error(`this scene takes at most ${scene.fields.points.most} rows, found ${rows.length}`);
+      const scaled = (k, reach) => {
+        const values = rows.map((line) => line[k]), low = Math.min(...values), high = Math.max(...values);
+        return values.map((value) => Number((high > low ? reach * (2 * (value - low) / (high - low) - 1) : 0.5).toPrecision(5)));
+      };
+      const xs = scaled(0, 2.5), ys = scaled(rows[0].length - 1, 1);
+      return { points: xs.map((x, k) => [x, ys[k]]) };
+    },
+  };
+}

@@ -1,0 +1,319 @@
+"""The page in a real browser: dragged, scrubbed, saved, linked to, left alone by its server.
+
+It runs where Chromium, its driver and Selenium are installed. BIASFLOW_SCREENSHOTS names a folder
+that pictures are left in, to be looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from shutil import which
+from urllib.parse import unquote
+
+import pytest
+
+from biasflow.explore import SCENES
+
+webdriver = pytest.importorskip("selenium.webdriver")
+CHROMIUM, DRIVER = which("chromium") or which("chromium-browser"), which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="needs Chromium and chromedriver"
+)
+PATIENCE = 60.0
+SHOTS = os.environ.get("BIASFLOW_SCREENSHOTS")
+LOOKS = {"desktop": (1400, 1100), "phone": (400, 850)}
+
+
+def until(true, seconds=PATIENCE):
+    """What `true` gives once it gives something."""
+    end = time.monotonic() + seconds
+    while True:
+        found = true()
+        if found:
+            return found
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+class Server:
+    def __init__(self, port=0):
+        command = [sys.executable, "-m", "biasflow", "explore", "--no-browser"]
+        self.process = subprocess.Popen(
+            [*command, "--port", str(port)], stdout=subprocess.PIPE, text=True
+        )
+        self.address = re.search(r"http://\S+", self.process.stdout.readline()).group()
+        self.port = int(re.search(r":(\d+)/", self.address).group(1))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(30)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server()
+    yield server
+    if server.process.poll() is None:
+        assert server.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("downloads")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    from selenium.webdriver.chrome.service import Service
+
+    with webdriver.Chrome(options=options, service=Service(DRIVER)) as driver:
+        driver.set_window_size(*LOOKS["desktop"])
+        driver.downloads = folder
+        yield driver
+
+
+class Page:
+    """What a reader does."""
+
+    def __init__(self, driver, address):
+        self.driver = driver
+        driver.get("about:blank")
+        driver.get(address)
+        self.settled()
+
+    @property
+    def status(self):
+        return self.driver.find_element("id", "status").text
+
+    @property
+    def state(self):
+        """What the address says."""
+        return json.loads(unquote(self.driver.current_url.partition("#")[2].partition("/")[2]))
+
+    def settled(self):
+        until(lambda: "computed" in self.status)
+        return self
+
+    def after(self, act):
+        """Do something, and wait until what it asks for is drawn."""
+        self.driver.execute_script("document.getElementById('status').textContent = ''")
+        act()
+        return self.settled()
+
+    def press(self, id):
+        """Click a button, where the bar with the time does not lie over it."""
+        button = self.driver.find_element("id", id)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+
+    def path(self, label):
+        """The curve of the first plot so labelled that is drawn widest."""
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll('svg[aria-label^=\"' + arguments[0] + '\"] "
+            "path.curve')].map((each) => each.getAttribute('d')).join('|')",
+            label,
+        )
+
+    def slide(self, label, value):
+        """Move the slider under this label."""
+        self.driver.execute_script(
+            "const label = [...document.querySelectorAll('label')]"
+            ".find((each) => each.textContent.startsWith(arguments[0]));"
+            "const input = document.getElementById(label.htmlFor); input.value = arguments[1];"
+            "for (const kind of ['input', 'change']) input.dispatchEvent(new Event(kind));",
+            label,
+            value,
+        )
+
+    def errors(self):
+        return [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "WebSocket" not in entry["message"]
+        ]
+
+
+def drag(driver, handle, dx, dy):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(driver, 20).drag_and_drop_by_offset(handle, dx, dy).perform()
+
+
+def handles(driver):
+    return driver.find_elements("css selector", "svg .handle")
+
+
+def test_a_point_is_dragged_by_pointer_and_by_keys(driver, server):
+    page = Page(driver, server.address)
+    assert "token" not in driver.current_url
+    before = page.path("The function")
+    page.after(lambda: drag(driver, handles(driver)[2], 0, -50))
+    moved = page.state["points"]
+    assert moved[2][1] > SCENES["line"].start["points"][2][1] + 0.05
+    assert page.path("The function") != before
+    page.after(lambda: handles(driver)[2].send_keys("\ue013"))  # arrow up
+    assert page.state["points"][2][1] == pytest.approx(moved[2][1] + 0.05, abs=1e-3)
+    page.after(lambda: handles(driver)[4].send_keys("\ue017"))  # delete
+    assert len(page.state["points"]) == 4 == len(handles(driver))
+    page.after(lambda: page.press("add-point"))
+    assert len(handles(driver)) == 5
+    assert page.errors() == []
+
+
+def test_the_scale_moves_the_picture_and_time_is_scrubbed(driver, server):
+    page = Page(driver, f"{server.address}#sparse/%7B%7D")
+    norms = driver.find_element("css selector", ".facts").text
+    page.after(lambda: page.slide("Scale of the start", 1))
+    assert page.state["log10_alpha"] == 1
+    assert driver.find_element("css selector", ".facts").text != norms
+    page.after(lambda: page.slide("Scale of the start", -12))
+    assert page.state["log10_alpha"] == -300
+    last = page.path("Coefficients of the network")
+    time_now = driver.find_element("css selector", "#player output").text
+    driver.execute_script(
+        "const time = document.getElementById('time'); time.value = 0.1;"
+        "time.dispatchEvent(new Event('input'))"
+    )
+    assert page.path("Coefficients of the network") != last
+    assert driver.find_element("css selector", "#player output").text != time_now
+    driver.find_element("id", "play").click()
+    until(lambda: float(driver.find_element("id", "time").get_property("value")) > 0.15)
+    driver.find_element("id", "play").click()
+    assert page.errors() == []
+
+
+def test_a_link_brings_the_state_back(driver, server):
+    page = Page(driver, f"{server.address}#sparse/%7B%7D")
+    page.after(lambda: page.slide("Depth", 3))
+    link = driver.current_url
+    assert "token" not in link and page.state == {"depth": 3}
+    again = Page(driver, link)
+    assert again.state == {"depth": 3}
+    assert "Sparse regression" in driver.title
+    broken = Page(driver, link.partition("#")[0] + "#sparse/%7Bnonsense")
+    assert broken.state == {}
+    driver.execute_script("location.hash = '#line/%7B%7D'")
+    until(lambda: "A line" in driver.title)
+
+
+def test_a_refused_state_is_a_sentence_on_the_page(driver, server):
+    page = Page(driver, server.address)
+    bad = json.dumps({"points": [[0, 1], [0, 2]]})
+    driver.execute_script("location.hash = '#line/' + encodeURIComponent(arguments[0])", bad)
+    until(lambda: "apart" in page.status)
+
+
+def test_code_and_page_are_given(driver, server, tmp_path):
+    page = Page(driver, f"{server.address}#sparse/%7B%7D")
+    page.press("copy-code")
+    until(lambda: "import biasflow" in driver.find_element("id", "code").text)
+    driver.find_element("id", "code-close").click()
+    page.press("save-page")
+    saved = driver.downloads / "biasflow-sparse.html"
+    until(saved.exists)
+    until(lambda: "saved as" in page.status)
+    driver.get(saved.as_uri())
+    until(lambda: "a saved page" in page.status)
+    before = page.path("Coefficients of the network")
+    assert before
+    driver.execute_script(
+        "const time = document.getElementById('time'); time.value = 0.2;"
+        "time.dispatchEvent(new Event('input'))"
+    )
+    assert page.path("Coefficients of the network") != before
+    assert page.errors() == [] and not handles(driver)
+
+
+def test_a_table_of_the_readers_own(driver, server, tmp_path):
+    page = Page(driver, f"{server.address}#sparse/%7B%7D")
+    file = tmp_path / "mine.csv"
+    file.write_text('<img src=x onerror="document.title=1">,b,y\n1,2,3\n0.5,-1,1\n')
+    page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
+    assert page.state["table"] == [[1, 2, 3], [0.5, -1, 1]]
+    assert driver.title != "1" and not driver.find_elements("css selector", "img")
+    file.write_text("a,b\n1,x\n")
+    driver.find_element("id", "csv").send_keys(str(file))
+    until(lambda: "expected a number" in page.status)
+
+
+def test_entries_of_a_matrix_are_clicked(driver, server):
+    page = Page(driver, f"{server.address}#completion/%7B%7D")
+    cells = driver.find_elements("css selector", "table.matrix button")
+    assert [cell.text for cell in cells[:2]] == ["1.00", "?"]
+    page.after(lambda: cells[1].click())
+    assert cells[1].text == "0.50" and cells[1].get_attribute("aria-pressed") == "true"
+    page.after(lambda: cells[1].send_keys("\ue013"))  # arrow up
+    assert page.state["matrix"][0][1] == 0.6
+    assert page.errors() == []
+
+
+def test_the_server_goes_and_comes_back(driver):
+    server = Server()
+    page = Page(driver, server.address)
+    page.after(lambda: page.slide("Neurons", 12))
+    assert server.stop() == 0
+    until(lambda: "server" in page.status)
+    driver.execute_script("document.getElementById('add-point').click()")
+    again = Server(server.port)
+    try:
+        window = driver.current_window_handle
+        driver.switch_to.new_window("tab")  # as the new launch opens it, with the new token
+        Page(driver, again.address)
+        driver.close()
+        driver.switch_to.window(window)
+        until(lambda: "computed" in page.status)
+        assert page.state["width"] == 12 and len(page.state["points"]) == 6
+    finally:
+        assert again.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The accessibility checker's source, where npm can bring it."""
+    folder = tmp_path_factory.mktemp("axe")
+    if which("npm") is None:
+        pytest.skip("needs npm, to bring axe-core")
+    done = subprocess.run(
+        ["npm", "pack", "axe-core"], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    packed = list(folder.glob("axe-core-*.tgz"))
+    if done.returncode or not packed:
+        pytest.skip("npm could not bring axe-core")
+    with tarfile.open(packed[0]) as files:
+        return files.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_scene_is_accessible_in_light_and_dark_wide_and_narrow(driver, server, axe, name):
+    page = Page(driver, f"{server.address}#{name}/%7B%7D")
+    found = {}
+    for look, size in LOOKS.items():
+        driver.set_window_size(*size)
+        for theme in ("light", "dark"):
+            driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+            time.sleep(0.3)
+            if SHOTS:
+                driver.save_screenshot(str(Path(SHOTS) / f"{name}-{look}-{theme}.png"))
+            driver.execute_script(axe)
+            result = driver.execute_async_script(
+                "const done = arguments[arguments.length - 1]; axe.run().then(done)"
+            )
+            wide = driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"{look}: the page is wider than its window"
+            for violation in result["violations"]:
+                found[violation["id"]] = [node["html"][:200] for node in violation["nodes"][:3]]
+    driver.set_window_size(*LOOKS["desktop"])
+    assert found == {}
+    assert page.errors() == []

@@ -1,0 +1,118 @@
+"""Scenes in the plane: neurons that turn, and boundaries between two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import biasflow as bf
+from biasflow.errors import InputError
+from biasflow.explore import SCENES
+from biasflow.explore.scenes.boundary_scene import SQUARE, TICKS, data_of, drawn_start
+
+BOUNDARY, PLANE = SCENES["boundary"], SCENES["plane"]
+
+
+@pytest.mark.parametrize(
+    ("scene", "state", "said"),
+    [
+        (BOUNDARY, {"points": [[0, 0, 1], [0.5, 0, 1]]}, "needs two classes"),
+        (BOUNDARY, {"points": [[0, 0, 1], [0.01, 0, -1]]}, "nearer than 0.04"),
+        (BOUNDARY, {"points": [[0, 0, 1], [2, 0, -1]]}, "row 2, column 1: expected a number from"),
+        (BOUNDARY, {"points": [[0, 0, 1], [1, 0, 0.5]]}, "expected a label"),
+        (BOUNDARY, {"points": [[0.0, 0.04 * k, 1] for k in range(25)]}, "2 to 24 rows"),
+        (BOUNDARY, {"pairs": 61}, "pairs: expected a number from 4 to 60"),
+        (BOUNDARY, {"log10_sigma": 4}, "log10_sigma"),
+        (PLANE, {"points": [[0.01, 0.02, 1]]}, r"row 1: \(0.01, 0.02\) is nearer to zero"),
+        (PLANE, {"points": [[1, 1, 0]]}, "every label is zero"),
+        (PLANE, {"points": [[1, 1, 1]] * 9}, "1 to 8 rows"),
+        (PLANE, {"width": 61}, "width"),
+    ],
+)
+def test_states_out_of_range_are_refused(scene, state, said):
+    with pytest.raises(InputError, match=said):
+        scene.read(state)
+
+
+def few(scene, **changes):
+    """All parts of a state with few neurons; of those that grow, the last."""
+    return dict(scene.parts(scene.read(changes)))
+
+
+def test_boundaries_are_those_of_the_library():
+    state = BOUNDARY.read({"pairs": 8})
+    parts, data = few(BOUNDARY, pairs=8), data_of(state)
+    f1 = bf.max_margin(data.X, data.y, norm="f1", gap=1e-4)
+    f2 = bf.max_margin(data.X, data.y, norm="f2")
+    low, high = parts["limit"]["gamma1"]
+    assert low <= f1.certificate.dual * (1 + 1e-6) and f1.certificate.primal <= high * (1 + 1e-6)
+    assert high / low - 1 <= 1.1e-4
+    np.testing.assert_allclose(parts["kernels"]["gamma2"], f2.objective, rtol=2e-6)
+    for name, function in (("f1", f1.value), ("f2", f2.value)):
+        drawn = np.array(parts["limit" if name == "f1" else "kernels"][name])
+        expected = function(SQUARE).reshape(TICKS.size, TICKS.size)
+        np.testing.assert_allclose(drawn, expected / np.max(np.abs(expected)), atol=2e-3)
+
+
+def test_the_film_of_a_boundary_has_the_margins_that_it_tells():
+    state = BOUNDARY.read({"pairs": 8})
+    parts, data = few(BOUNDARY, pairs=8), data_of(state)
+    flow, gamma = parts["flow"], parts["limit"]["gamma1"][0]
+    neurons = np.array(flow["neurons"])[:, :, -1]
+    assert np.sum(neurons**2) == pytest.approx(1, abs=2e-3)
+    inputs = np.column_stack([data.X, np.ones(data.n)])
+    scores = data.y * (np.maximum(inputs @ neurons[:, 1:].T, 0) @ neurons[:, 0])
+    assert np.min(scores) / gamma == pytest.approx(flow["margin"][-1], abs=0.02)
+    assert max(flow["margin"]) <= 1 + 1e-3, "no network is above γ₁"
+    assert flow["margin"][-1] > 0.9 and flow["margin"][0] == pytest.approx(0, abs=1e-9)
+    assert np.all(np.diff(flow["times"]) > 0)
+
+
+def test_a_large_start_is_near_the_tangent_kernel_first():
+    state = {"points": [[0.5, 0.5, 1], [-0.5, -0.5, 1], [0.5, -0.5, -1], [-0.5, 0.5, -1]]}
+    large = few(BOUNDARY, **state, pairs=20, log10_sigma=3.0)["flow"]["angles"]
+    small = few(BOUNDARY, **state, pairs=20, log10_sigma=0.0)["flow"]["angles"]
+
+    def closest(angles):
+        return min(each for each in angles["tangent"] if each is not None)
+
+    assert closest(large) < 5 < closest(small)
+    assert large["f1"][-1] < large["tangent"][-1], "in the end it is nearer to F1"
+
+
+def test_a_start_of_mirror_images_is_the_zero_function():
+    a, W = drawn_start(BOUNDARY.read({"pairs": 5, "log10_sigma": 1.0}))
+    assert np.max(np.abs(np.maximum(W @ np.ones((3, 4)), 0).T @ a)) < 1e-12
+
+
+def test_perpendicular_inputs_have_the_timeline_of_the_flow():
+    parts = few(PLANE, log10_lambda=-30.0, width=20)
+    own = {each["sign"]: each["time"] for each in parts["clusters"]["grown"]}
+    assert len(parts["timeline"]["groups"]) == 2
+    for each in parts["timeline"]["groups"]:
+        assert own[each["sign"]] == pytest.approx(each["time"], rel=0.01)
+    points = np.array(PLANE.start["points"])
+    limit = bf.flows.saddle_limit(
+        bf.Dataset(points[:, :2], points[:, 2]), bf.TwoLayer(20, 2).init(1 / np.sqrt(20), key=0)
+    )
+    rate, offset = limit.stats["rate"][0], limit.stats["offset"][0]
+    time = 30 * np.log(10) / rate + offset
+    assert parts["timeline"]["groups"][0]["time"] == pytest.approx(time, rel=1e-5)
+    assert parts["least"]["norm"] == pytest.approx(limit.objective, rel=1e-4)
+
+
+def test_other_inputs_have_no_timeline_and_say_why():
+    found = few(PLANE, points=[[1.0, 0.2, 1.0], [0.5, 1.0, -1.0]], width=6)
+    assert found["timeline"]["groups"] == [] and "not orthogonal" in found["timeline"]["said"]
+    assert found["clusters"]["groups"]
+
+
+def test_neurons_turn_to_where_theory_has_them():
+    parts = few(PLANE, log10_lambda=-12.0, width=20)
+    limit, units = parts["limit"], np.array(parts["flow"]["units"])[:, 1:, :]
+    early = int(np.argmax(np.array(parts["flow"]["times"]) > 8.0))
+    growing = np.array(limit["rates"]) > 0
+    at = units[growing, :, early]
+    cosines = np.sum(np.array(limit["directions"])[growing] * at, axis=1)
+    assert np.all(cosines / np.linalg.norm(at, axis=1) > 0.999)
+    assert sum(place["neurons"] for place in limit["places"]) == int(np.sum(growing))
