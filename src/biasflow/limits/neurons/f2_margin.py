@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, labels, matrix, one_of, positive_float, positive_int
-from ..._core.problems import Dataset
+from ..._core.problems import dataset
 from ..._core.results import Certificate, Limit
 from ...errors import InputError
 from ...models import augmented
@@ -83,7 +83,7 @@ def f2_max_margin(
     inputs = without_bias(X, bias)
     y = labels("y", y, inputs.shape[0])
     found = _largest(inputs, y, activation, features, key, time_s)
-    found = dataclasses.replace(found, stats={**found.stats, "data": Dataset(X, y)})
+    found = dataclasses.replace(found, stats={**found.stats, "data": dataset((X, y))})
     return dataclasses.replace(found, predictor=without_column) if bias == "column" else found
 
 
