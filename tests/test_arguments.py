@@ -159,7 +159,7 @@ def named_loss():
         (lambda: bf.gradient_flow(named_loss()), r"an example is bf\.SquareLoss\(\)"),
         (
             lambda: bf.max_margin(X[:2], [0, 1], norm="f1"),
-            r"y: expected labels of ±1, entry 0 is 0; 2\*y - 1 makes them of 0 and 1",
+            r"y: expected labels of ±1, entry 0 is 0; 2\*y - 1 makes ±1 of 0 and 1",
         ),
     ],
 )

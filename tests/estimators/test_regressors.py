@@ -254,7 +254,10 @@ def test_pipelines_searches_clones_and_frames():
     ["gradient_flow_regressor", "relu_regressor", "tangent_regressor", "margin_classifier"],
 )
 def test_examples_in_docstrings(module):
-    found = doctest.testmod(importlib.import_module(f"biasflow.estimators.{module}"))
+    found = doctest.testmod(
+        importlib.import_module(f"biasflow.estimators.{module}"),
+        extraglobs={"bf": bf, "np": np},
+    )
     assert found.attempted > 3 and not found.failed
 
 

@@ -110,9 +110,9 @@ def labels(name: str, value: ArrayLike, length: int | None = None) -> Array:
     array = vector(name, value, length)
     wrong = np.flatnonzero(np.abs(array) != 1)
     if wrong.size:
-        advice = f"; 2*{name} - 1 makes them of 0 and 1" if set(array) == {0.0, 1.0} else ""
+        hint = f"; 2*{name} - 1 makes ±1 of 0 and 1" if np.all((array == 0) | (array == 1)) else ""
         raise InputError(
-            f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}{advice}"
+            f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}{hint}"
         )
     return array
 
