@@ -258,7 +258,7 @@ def test_examples_in_docstrings(module):
         importlib.import_module(f"biasflow.estimators.{module}"),
         extraglobs={"bf": bf, "np": np},
     )
-    assert found.attempted > 3 and not found.failed
+    assert found.attempted >= 3 and not found.failed
 
 
 def test_scikit_learn_is_asked_for_when_it_is_used():
