@@ -89,9 +89,11 @@ def best_of(runs: int, function: Callable[[], Any]) -> tuple[float, Any]:
     best, value, spent = float("inf"), None, 0.0
     for _ in range(runs):
         start = time.process_time()
-        value = function()
+        returned = function()
         seconds = time.process_time() - start
-        best, spent = min(best, seconds), spent + seconds
+        spent += seconds
+        if seconds < best:
+            best, value = seconds, returned
         if spent > ENOUGH_S:
             break
     return best, value

@@ -47,6 +47,8 @@ Rules for whoever writes code with it:
 
 PAGES = {
     "README.md": "what it is, ten lines with output, what to call for what",
+    "docs/start/ten_minutes.md": "from installing to a first limit, flow, verdict and film",
+    "docs/start/which_function.md": "from what you want to what you call",
     "docs/api.md": "every public name by topic",
     "docs/verdicts.md": "how to read a verdict",
     "docs/certificates.md": "how to read a certificate",

@@ -83,6 +83,10 @@ def shallow(weights, X):
     return (X @ weights) ** 2
 
 
+def named_loss():
+    return bf.Problem(bf.DiagonalNetwork(2), (X, y), "square", scale=0.1)
+
+
 @pytest.mark.parametrize(
     "call, word",
     [
@@ -151,6 +155,12 @@ def shallow(weights, X):
             "engine: expected Engine",
         ),
         (lambda: bf.sweep(shallow, bf.sweeps.Grid({"a": (1,)}), max_points="a"), "max_points"),
+        (lambda: bf.limit(named_loss()), r"expected Loss, found str; an example is bf\.SquareLoss"),
+        (lambda: bf.gradient_flow(named_loss()), r"an example is bf\.SquareLoss\(\)"),
+        (
+            lambda: bf.max_margin(X[:2], [0, 1], norm="f1"),
+            r"y: expected labels of ±1, entry 0 is 0; 2\*y - 1 makes ±1 of 0 and 1",
+        ),
     ],
 )
 def test_sentences_where_there_were_tracebacks(call, word):

@@ -222,6 +222,32 @@ def test_limits_show_predict_and_are_labelled():
             assert np.max(np.abs(values - y)) <= 4 * reached * size, name
 
 
+def test_a_classifier_in_the_plane_is_drawn_with_its_boundary_and_samples():
+    X, y = CLASSES.X[:, :2], CLASSES.y
+    for limit in (
+        bf.max_margin(X, y, norm="f1"),
+        bf.max_margin(CLASSES, norm="f2", bias="column"),
+        bf.max_margin(X[:2], y[:2], norm="l2", bias="append"),
+        bf.limits.f1_max_margin(CLASSES.X, y, bias="column"),
+    ):
+        axis = limit.plot().axes[0]
+        n = len(limit.stats["data"].y)
+        assert axis.get_xlabel() == "x₁" and "h = 0, ±γ" in axis.get_title()
+        assert f"{limit.objective:.8g}" in axis.get_title()
+        classes = [line for line in axis.lines if line.get_label() in ("+1", "-1")]
+        assert sum(len(line.get_xdata()) for line in classes) == n
+        assert len(axis.collections) >= 4  # both sides, and three lines
+        for lines, level in zip(axis.collections[1:4], (-1, 0, 1), strict=True):
+            ends = np.vstack([path.vertices for path in lines.get_paths()])
+            columns = limit.stats["data"].d - 2
+            values = limit(np.hstack([ends, np.ones((len(ends), columns))]))
+            assert np.max(np.abs(values - level * limit.objective)) < 0.05 * limit.objective
+    same = bf.max_margin([[0.5, 2.0], [0.5, 2.0]], [1, -1], norm="f1")
+    assert same.objective == 0 and len(same.plot().axes[0].collections) == 0
+    line = bf.max_margin(X[:, :1], y, norm="f1")
+    assert line.plot().axes[0].get_xlabel() != "x₁"
+
+
 def test_a_limit_of_fixed_directions_predicts_from_inputs():
     model = bf.FixedDirections(np.vstack([np.eye(12), -np.eye(12)]))
     limit = bf.limit(bf.Problem(model, DATA, HALF, scale=0.3))

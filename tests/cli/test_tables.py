@@ -56,6 +56,42 @@ def test_tables_are_read_as_they_come(tmp_path, text):
     np.testing.assert_array_equal(data.y, [3.0, 6.0])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b,y,\n1,2,3,\n4,5,6,\n",
+        "a;b;y;\n1;2;3;\n4;5;6;\n",
+        "a,b,y\n1,2,3,\n4,5,6,\n",
+        "a,b,y,\n1,2,3\n4,5,6\n",
+        "a,b,y,,\n1,2,3,,\n4,5,6,,\n",
+        "1,2,3,\n4,5,6,\n",
+    ],
+)
+def test_a_separator_at_the_end_of_lines_makes_no_column(tmp_path, capsys, text):
+    data = read_data(write(tmp_path, text))
+    np.testing.assert_array_equal(data.X, GOOD)
+    np.testing.assert_array_equal(data.y, [3.0, 6.0])
+    out, err = capsys.readouterr()
+    assert out == "" and "data.csv: lines end with a separator" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,y\n1,2,\n4,5,\n", "line 2: 'y' is missing (and 1 more cell)"),
+        ("a,b,y\n1,2,\n4,5,6\n", "line 2: 'y' is missing"),
+        ("a,b,y,\n1,2,,\n4,5,6,\n", "line 2: 'y' is missing"),
+        ("a,b,\n1,2,\n4,5,6\n", "line 2: 'column 3' is missing"),
+        ("1,2,3\n4,5,\n", "line 2: 'column 3' is missing"),
+    ],
+)
+def test_a_last_value_that_is_missing_is_not_taken_for_a_separator(tmp_path, capsys, text, words):
+    with pytest.raises(InputError) as caught:
+        read_data(write(tmp_path, text))
+    named = not text.startswith("a,b,y,")
+    assert words in str(caught.value) and (capsys.readouterr().err == "") == named
+
+
 def test_columns_are_chosen_by_name_or_number(tmp_path):
     file = write(tmp_path, 'y,"a, b",when,c\n3,1,2024-01-01,2\n6,4,2024-01-02,5\n')
     data = read_data(file, target="y", drop=["when"])

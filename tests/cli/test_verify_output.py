@@ -173,6 +173,18 @@ def test_the_numbers_of_a_margin_are_the_margins():
     assert str(first).startswith("γ₁, the largest margin, both layers trained: 0.")
 
 
+def test_one_claim_about_margins_has_them_in_front(cli, tmp_path):
+    write(tmp_path / "mine.csv", zip(*SQUARE_CORNERS.T, (1, 1, -1, -1), strict=True))
+    given = ("--data", "mine.csv", "--network", "margin")
+    code, out, _ = cli("verify", "C/A2", *given)
+    gamma = bf.max_margin(SQUARE_CORNERS, [1, 1, -1, -1], norm="f1").objective
+    assert code == 0 and f"γ₁, the largest margin, both layers trained: {gamma:.6g}" in out
+    assert out.index("γ₁") < out.index("C/A2: ")
+    numbers = json.loads(cli("verify", "C/A2", *given, "--json")[1])["numbers"]
+    assert [name[:2] for name in numbers] == ["sa", "γ₁", "γ₂"]
+    assert "γ₁" not in cli("verify", "W/lem1", *given)[1]
+
+
 def test_the_transition_is_between_the_ends():
     data = bf.data.sparse_regression(n=4, d=9, sparsity=1, noise_var=0.0, key=1)
     found = {

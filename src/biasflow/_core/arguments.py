@@ -110,7 +110,10 @@ def labels(name: str, value: ArrayLike, length: int | None = None) -> Array:
     array = vector(name, value, length)
     wrong = np.flatnonzero(np.abs(array) != 1)
     if wrong.size:
-        raise InputError(f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}")
+        hint = f"; 2*{name} - 1 makes ±1 of 0 and 1" if np.all((array == 0) | (array == 1)) else ""
+        raise InputError(
+            f"{name}: expected labels of ±1, entry {wrong[0]} is {array[wrong[0]]:g}{hint}"
+        )
     return array
 
 
@@ -208,13 +211,22 @@ def row_lengths(X: Array) -> Array:
     return lengths
 
 
+EXAMPLES = {
+    "Loss": "bf.SquareLoss()",
+    "SquareLoss": "bf.SquareLoss()",
+    "MarginLoss": "bf.ExponentialLoss()",
+    "Model": "bf.DiagonalNetwork(2)",
+}
+"""Of types that users make themselves: what one looks like."""
+
+
 def instance(name: str, value: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
     """`value`, or an error that says which type is needed."""
     if not isinstance(value, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
+        names = [k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,))]
+        example = f"; an example is {EXAMPLES[names[0]]}" if names[0] in EXAMPLES else ""
         raise InputError(
-            f"{name}: expected {' or '.join(k.__name__ for k in kinds)}, found "
-            f"{type(value).__name__}"
+            f"{name}: expected {' or '.join(names)}, found {type(value).__name__}{example}"
         )
     return value
 

@@ -178,7 +178,7 @@ class _Announcer(_Listener):
 
     def on_start(self, event: Any) -> None:
         if not self.said:
-            _say(f"compiling the {self.kernels} kernels; this happens once and is cached")
+            _say(f"compiling the {self.kernels} kernels; this takes up to a minute of a core, once")
         self.said = True
 
     def on_end(self, event: Any) -> None:

@@ -271,7 +271,8 @@ def verify(
     ] = None,
 ) -> None:
     """Check claims on random examples, on your data, or on a problem that was found: a line each,
-    or in full with an ID. Exit code 1 where one is violated."""
+    or in full with an ID. Exit code 1 where one is violated. All claims take about 20 s of a core
+    on your data, 7 minutes on examples."""
     from .. import theory
     from ..errors import unknown
     from .verify_command import Output, on_data, on_examples, on_found
@@ -366,7 +367,7 @@ def reproduce(
     workers: WorkersOption = None,
 ) -> None:
     """Every figure and claim, on one page. Results already computed by this code are not computed
-    again."""
+    again; all of them take about a quarter of an hour of a core."""
     from ..report import reproduce as make_report
     from ..sweeps import Processes, default_store
     from ..sweeps.kept import Kept
@@ -392,7 +393,8 @@ def reproduce(
 
 @app.command()
 def warm() -> None:
-    """Compile every kernel that is not on disk yet; print what each took."""
+    """Compile every kernel that is not on disk yet, up to two minutes of a core in all; print what
+    each took."""
     from .terminal import bars
     from .warm_command import FAMILIES, table, warm as compile_all
 

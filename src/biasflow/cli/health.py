@@ -29,6 +29,7 @@ EXTRAS = (
         "the page of `biasflow explore`; its exports need nothing",
     ),
     ("dev", ("cvxpy", "scikit-learn", "hypothesis", "pytest"), "the test suite and the benchmarks"),
+    ("docs", ("furo", "myst-parser", "sphinx", "sphinx-gallery"), "the site (`make docs`)"),
 )
 
 

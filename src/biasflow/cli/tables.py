@@ -1,5 +1,6 @@
 """A user's data from a file: CSV with or without a header, or NPZ. Cells are data: nothing in them
-is ever run, and nothing is dropped or filled in without being asked for."""
+is ever run; nothing is dropped or filled in without being asked for, but columns without a name and
+without a value at the end, and that is said."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import typer
 
 from .._core.problems import Dataset
 from ..errors import InputError, unknown
@@ -127,6 +129,7 @@ def _table(path: Path, labelled: bool) -> Table:
         raise ValueError(f"it is no text in UTF-8 (byte {reason.start})") from None
     if not rows:
         return Table([], [])
+    rows = _without_empty_end(rows, path.name)
     first = rows[0].cells
     known = [_is_number(cell) or cell.lower() in MISSING for cell in first]
     words = [cell for cell, number in zip(first, known, strict=True) if not number]
@@ -145,6 +148,21 @@ def _table(path: Path, labelled: bool) -> Table:
                 f"line {row.line} has {len(row.cells)} fields, the first one {len(names)}"
             )
     return Table(names, rows)
+
+
+def _without_empty_end(rows: list[Row], file: str) -> list[Row]:
+    """Rows less last columns without a name and without a value: what a separator at the end of
+    every line makes."""
+    widest = width = max(len(row.cells) for row in rows)
+    while width > 1 and not any(any(row.cells[width - 1 : width]) for row in rows):
+        width -= 1
+    if width == widest:
+        return rows
+    typer.echo(
+        f"{file}: lines end with a separator; the empty column after the last value is left out",
+        err=True,
+    )
+    return [Row(row.line, row.cells[:width]) for row in rows]
 
 
 def _rows(lines: list[str]) -> Iterator[Row]:

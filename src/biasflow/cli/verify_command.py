@@ -100,7 +100,9 @@ def on_data(ids: Sequence[str], file: UserFile, output: Output = PLAIN) -> set[s
     from .data_numbers import numbers_of
 
     data, problem = file.load()
-    numbers = [] if len(ids) == 1 else numbers_of(problem, data, file.network)
+    # of one claim only where it is about them: a margin is what C's claims speak of
+    asked = len(ids) > 1 or (file.network == "margin" and ids[0].startswith("C/"))
+    numbers = numbers_of(problem, data, file.network) if asked else []
     if not output.json:
         for number in numbers:
             typer.echo(str(number))

@@ -126,7 +126,7 @@ def _theorems(model: Model) -> str:
 
 
 def _of_networks(problem: Problem, time_s: float) -> Limit[Any]:
-    model, data, loss = problem.model, problem.data, problem.loss
+    model, data, loss = problem.model, problem.data, instance("loss", problem.loss, Loss)
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
             return dataclasses.replace(saddle_limit(data, problem.start), source=VANISHING)

@@ -115,6 +115,8 @@ def max_margin(
     -------
     Limit
         What that function gives; its objective is the margin γ, its certificate a bracket of it.
+        stats['data'] has the samples, but of a kernel: `plot()` draws those in a plane, with the
+        boundary.
 
     Raises
     ------
@@ -142,7 +144,8 @@ def max_margin(
     }
     if norm not in solvers:
         raise unknown("norm", norm, list(solvers))
-    return _solved(solvers, norm, inputs, targets, options)
+    found = _solved(solvers, norm, inputs, targets, options)
+    return dataclasses.replace(found, stats={**found.stats, "data": Dataset(inputs, targets)})
 
 
 def _solved(

@@ -16,7 +16,12 @@ from ..models import Particles, TwoLayerParams
 
 MOST_STEMS = 400
 """Coordinates up to which each has a stem; more are sorted by size."""
-LINE_POINTS = 401
+PLANE_POINTS = 161
+"""Along each axis of a plane, where functions are evaluated."""
+ROOM = 0.15
+"""Around samples in a plane, over their extent."""
+WEIGHTLESS = 1e-6
+"""Weight of a sample in a proof, over the largest, below which it is not ringed."""
 KIND_COLOURS = {"bound": COLOURS[4], "heuristic": MUTED}
 """Of brackets that are not exact."""
 
@@ -24,7 +29,11 @@ KIND_COLOURS = {"bound": COLOURS[4], "heuristic": MUTED}
 def limit_picture(limit: Limit[Any]) -> Any:
     """The point, and the proof of it."""
     figure, (point, proof) = panels(2, height=3.5, width=4.9)
-    _draw_point(point, limit.value)
+    data = limit.stats.get("data")
+    if isinstance(data, Dataset) and _in_plane(data.X).shape[1] == 2:
+        _draw_classifier(point, limit, data)
+    else:
+        _draw_point(point, limit.value)
     certificate_panel(proof, limit.certificate, limit.objective)
     if limit.source:
         figure.suptitle(limit.source, fontsize=9, color=MUTED)
@@ -71,9 +80,46 @@ def certificate_panel(axis: Any, bounds: Enclosure, objective: float | None = No
     axis.grid(False, axis="y")
     bracket = f"[{bounds.lower:.6g}, {bounds.upper:.6g}]"
     if objective is not None:
-        closed = f"{bounds.lower:.6g}" == f"{bounds.upper:.6g}"
-        bracket = f"{objective:.8g}" if closed else f"{objective:.5g} in {bracket}"
+        bracket = f"{objective:.8g}" if _closed(bounds) else f"{objective:.5g} in {bracket}"
     titled(axis, f"{bracket}, {bounds.kind}")
+
+
+def _closed(bounds: Enclosure) -> bool:
+    """Whether both bounds are one number as they are printed."""
+    return f"{bounds.lower:.6g}" == f"{bounds.upper:.6g}"
+
+
+def _in_plane(X: Array) -> Array:
+    """Inputs less a last column of ones."""
+    return X[:, :-1] if X.shape[1] > 1 and np.all(X[:, -1] == 1) else X
+
+
+def _draw_classifier(axis: Any, limit: Limit[Any], data: Dataset) -> None:
+    """The samples with the two sides of the boundary and the lines h = ±γ; those on which the proof
+    has weight are ringed."""
+    X, gamma = _in_plane(data.X), float(limit.objective)
+    low, high = np.min(X, axis=0), np.max(X, axis=0)
+    reach = np.where(high > low, high - low, np.max(high - low) or 1.0)
+    across, up = np.linspace(low - ROOM * reach, high + ROOM * reach, PLANE_POINTS).T
+    rows = (np.column_stack([across, np.full_like(across, at)]) for at in up)
+    bias = [np.ones((PLANE_POINTS, 1))] if data.d > 2 else []
+    h = np.stack([limit(np.hstack([row, *bias])) for row in rows])
+    if np.any(h != 0):
+        sides = {"colors": [COLOURS[1], COLOURS[0]], "alpha": 0.12}
+        axis.contourf(across, up, np.sign(h), [-2, 0, 2], **sides)
+    for level, style in ((-gamma, "--"), (0.0, "-"), (gamma, "--")):
+        if np.min(h) < level < np.max(h) and (gamma > 0 or style == "-"):
+            axis.contour(across, up, h, [level], colors=[COLOURS[5]], linestyles=[style])
+    _draw_classes(axis, X, data.y)
+    weights = limit.stats.get("weights")
+    if weights is not None and np.shape(weights) == data.y.shape:
+        held = X[np.asarray(weights) > WEIGHTLESS * np.max(weights)]
+        axis.plot(*held.T, "o", color=MUTED, markersize=9, markerfacecolor="none")
+    axis.set(xlabel="x₁", ylabel="x₂")
+    axis.grid(False)
+    proof = limit.certificate
+    bracket = f"= {gamma:.8g}" if _closed(proof) else f"in [{proof.lower:.6g}, {proof.upper:.6g}]"
+    titled(axis, f"h = 0, ±γ; γ {bracket}")
 
 
 def _draw_point(axis: Any, value: Any) -> None:
@@ -161,7 +207,7 @@ def _draw_neurons(axis: Any, weights: Array, directions: Array, name: str) -> No
 
 def data_picture(data: Dataset) -> Any:
     """Samples on a line or in the plane with their labels; else labels and singular values."""
-    X = data.X[:, :-1] if data.d > 1 and np.all(data.X[:, -1] == 1) else data.X
+    X = _in_plane(data.X)
     classes = bool(np.all(np.abs(data.y) == 1))
     count = 1 if X.shape[1] <= 2 else 2
     figure, axes = panels(count, height=3.6, width=4.8)
@@ -186,8 +232,7 @@ def data_picture(data: Dataset) -> Any:
 
 def _draw_plane(figure: Any, axis: Any, X: Array, y: Array, classes: bool) -> None:
     if classes:
-        for label, colour, marker in ((1, COLOURS[0], "o"), (-1, COLOURS[1], "s")):
-            axis.plot(*X[y == label].T, marker, color=colour, markersize=5, label=f"{label:+d}")
+        _draw_classes(axis, X, y)
         axis.legend(fontsize=8, frameon=False, title="label", title_fontsize=8)
     else:
         reach = float(np.max(np.abs(y))) or 1.0
@@ -196,3 +241,8 @@ def _draw_plane(figure: Any, axis: Any, X: Array, y: Array, classes: bool) -> No
         )
         figure.colorbar(shown, ax=axis, label="label y")
     axis.set(xlabel="x₁", ylabel="x₂")
+
+
+def _draw_classes(axis: Any, X: Array, y: Array) -> None:
+    for label, colour, marker in ((1, COLOURS[0], "o"), (-1, COLOURS[1], "s")):
+        axis.plot(*X[y == label].T, marker, color=colour, markersize=5, label=f"{label:+d}")

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, positive_float, positive_int, row_lengths
 from ..._core.former_names import keyword_only
+from ..._core.problems import dataset
 from ..._core.results import Certificate, Limit
 from ..._numerics.exact_sums import as_integers
 from ...models import Particles
@@ -85,7 +86,8 @@ def f1_max_margin(
     Limit
         value: `models.Particles` of total mass one, a function of inputs; objective: their margin,
         a lower bound. stats: weights p, relative_gap, upper_kind, heuristic_upper, stopped (why),
-        rounds, met (neurons tried), history (seconds, lower, upper, and what was believed), note.
+        rounds, met (neurons tried), history (seconds, lower, upper, and what was believed), note,
+        data (the samples, which `plot()` draws where they lie in a plane).
 
     Examples
     --------
@@ -103,6 +105,7 @@ def f1_max_margin(
     )
     data = read_labelled(without_bias(X, bias), y)
     found = _zero(data) if data.conflict is not None else _largest(data, gap, time_s, key)
+    found = replace(found, stats={**found.stats, "data": dataset((X, y))})
     return replace(found, predictor=without_column) if bias == "column" else found
 
 

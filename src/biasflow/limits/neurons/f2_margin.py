@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, labels, matrix, one_of, positive_float, positive_int
+from ..._core.problems import dataset
 from ..._core.results import Certificate, Limit
 from ...errors import InputError
 from ...models import augmented
@@ -65,7 +66,8 @@ def f2_max_margin(
     Limit
         value: a `limits.KernelClassifier` of norm one; with features a `limits.FeatureClassifier`
         with √m‖a‖₂ = 1 (C, Proposition 7). stats: weights p on the samples, support, separable (γ₂
-        is zero only for equal inputs of opposite labels), note.
+        is zero only for equal inputs of opposite labels), note, data (the samples, which `plot()`
+        draws where they lie in a plane).
 
     Examples
     --------
@@ -78,9 +80,10 @@ def f2_max_margin(
     """
     one_of("activation", activation, ACTIVATIONS)
     key, time_s = positive_int("key", key, least=0), positive_float("time_s", time_s)
-    X = without_bias(X, bias)
-    y = labels("y", y, X.shape[0])
-    found = _largest(X, y, activation, features, key, time_s)
+    inputs = without_bias(X, bias)
+    y = labels("y", y, inputs.shape[0])
+    found = _largest(inputs, y, activation, features, key, time_s)
+    found = dataclasses.replace(found, stats={**found.stats, "data": dataset((X, y))})
     return dataclasses.replace(found, predictor=without_column) if bias == "column" else found
 
 
