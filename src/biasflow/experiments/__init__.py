@@ -154,8 +154,9 @@ def draw(
     Examples
     --------
     >>> picture = bf.experiments.draw("R/fig1", progress=False)
-    >>> type(picture).__name__
-    'Figure'
+    >>> from matplotlib.figure import Figure
+    >>> isinstance(picture, Figure)
+    True
     """
     chosen = id if isinstance(id, Experiment) else experiment(id)
     drawn: Figure = chosen.draw(figure(chosen, preset, store, progress, engine))
