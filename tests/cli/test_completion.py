@@ -41,7 +41,7 @@ def test_ids_beside_the_code_are_those_of_the_registries():
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("biasflow expl", ["explain"]),
+        ("biasflow expla", ["explain"]),
         ("biasflow explain W/thm", ["W/thm1", "W/thm2", "W/thm3"]),
         ("biasflow verify W/thm2", ["W/thm2"]),
         ("biasflow figure W/fig1", ["W/fig1"]),
