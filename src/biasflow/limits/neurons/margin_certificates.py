@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Index, labels, positive_float, positive_int, vector
-from ..._core.facts import record_line
 from ..._core.results import Enclosure, Limit
 from ...errors import InputError
 from ...models import Particles, as_particles
@@ -48,9 +47,6 @@ class MarginCertificate(Enclosure):
     sample_slack: float
     kind: str
     heuristic_upper: float
-
-    def __repr__(self) -> str:
-        return record_line(self)
 
     @property
     def lower(self) -> float:  # type: ignore[override]
