@@ -117,12 +117,16 @@ def midpoints(limit: Limit[TwoLayerParams], scale: float) -> Array:
     return -np.log(scale) / np.array(limit.stats["rate"]) + np.array(limit.stats["offset"])
 
 
+BISECTED = 1e-9
+"""Share of itself to which a time is found."""
+
+
 def halves(flow: Trajectory, limit: Limit[TwoLayerParams]) -> Array:
     """When it does, by bisection on the flow."""
     found = []
     for neurons, capacity in zip(limit.stats["neurons"], limit.stats["capacity"], strict=True):
         low, high = 0.0, float(flow.times[-1])
-        while high - low > 1e-9 * high:
+        while high - low > BISECTED * high:
             middle = (low + high) / 2
             low, high = (
                 (low, middle)
@@ -149,9 +153,12 @@ def summarise(data: xarray.Dataset) -> xarray.Dataset:
     )
     stays = (measured[:, 1] <= ends[:, 1]) & (measured[:, 2] >= ends[:, 2])
     limits, earlier = (extrapolated(data.sortby("scale"), k) for k in (0, 1))
+    sizes = np.log(np.sort(data["scale"].values)[:2])
+    found = BISECTED * float(np.abs(np.sum(sizes) / np.diff(sizes)[0]))  # enters both scales
     attributes: dict[str, Any] = {}
     for k, name in enumerate(FITS.values()):
-        attributes |= told(name, limits[k], error=float(np.max(np.abs(limits[k] - earlier[k]))))
+        change = float(np.max(np.abs(limits[k] - earlier[k])))
+        attributes |= told(name, limits[k], error=change + found)
     attributes |= told(STAYS, stays, np.mean)
     attributes["largest distance of a midpoint from the exact formula"] = float(
         np.max(np.abs(smallest["half"] - smallest["midpoint"]))
