@@ -21,8 +21,7 @@ from ..errors import InputError
 State = dict[str, Any]
 Part = tuple[str, dict[str, Any]]
 """A name that the page's view knows, and what it is to draw, JSON-able."""
-LARGEST = 1e6
-"""Data beyond this are in units that a page cannot draw."""
+LOG10 = math.log(10.0)
 
 
 @dataclass(frozen=True)
@@ -304,7 +303,7 @@ def even_in_loss(times: Array, loss: Array, count: int, until: float = 1e-6) -> 
     share = np.maximum(loss, 0.0) / max(float(loss[0]), np.finfo(float).tiny)
     below = np.flatnonzero(share <= until)
     end = int(below[0]) if below.size else len(times) - 1
-    end = max(end, 1)
+    end = min(max(end, 1), len(times) - 1)
     even = np.linspace(float(times[0]), float(times[end]), count // 2)
     depth = -np.log(np.maximum(share[: end + 1], until))
     falling = np.maximum.accumulate(depth) + 1e-9 * np.arange(end + 1)

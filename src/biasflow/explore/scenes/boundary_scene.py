@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..._core.arguments import Array
-from ..._core.problems import Dataset
+from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
-from ..scene import Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from ..patience import DrawingPatience, drawn_flow, got_there
+from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
 
 REACH = 1.0
 """Points lie in the square from −1 to 1."""
@@ -26,12 +27,11 @@ NEAREST = 0.04
 GAP, F1_S = 1e-4, 3.0
 """Relative gap of γ₁ below which nothing more is seen, and seconds for it."""
 F2_S = 1.0
-FLOW_RTOL, FLOW_S, SECONDS = 1e-2, 6.0, 14.0
+FLOW_RTOL, FLOW_S, SECONDS = 1e-2, 3.0, 14.0
 """Errors below a pixel; seconds for the flow, and for a whole request."""
 FRAMES = 64
 FIRST_FRAME = 0.1
 """The first frame, in units of the time in which a network of the start's size learns."""
-LOG10 = float(np.log(10.0))
 
 RING = (
     (0.0, 0.05, 1.0),
@@ -198,21 +198,11 @@ def flow_end(gamma: float, exponent: float) -> float:
 def flow_part(state: State, data: Dataset, start: TwoLayerParams, gamma: float) -> dict[str, Any]:
     """Neurons at moments of the flow, at squared norm one, their margin, and how far the classifier
     is from each of the three, as an angle between functions on the square."""
-    from ...flows import gradient_flow
-
     model = TwoLayer(2 * state["pairs"], 3)
+    problem = Problem(model, Dataset(augmented(data.X), data.y), SmoothMargin(), start)
     end = flow_end(gamma, state["log10_sigma"])
     try:
-        flow = gradient_flow(
-            model,
-            Dataset(augmented(data.X), data.y),
-            SmoothMargin(),
-            start,
-            t1=end,
-            rtol=FLOW_RTOL,
-            time_s=FLOW_S,
-            throw=False,
-        )
+        flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=end, rtol=FLOW_RTOL)
     except BiasflowError as error:
         return {"times": [], "said": f"no flow: {error}"}
     last = float(flow.times[-1])
@@ -234,7 +224,7 @@ def flow_part(state: State, data: Dataset, start: TwoLayerParams, gamma: float) 
         ),
         "margin": rounded(margins / gamma, 5),
         "angles": {name: [angle(each, end) for each in values] for name, end in ends.items()},
-        "said": "" if flow.result.success else "The flow is shown as far as it came in its time.",
+        "said": "" if got_there(flow) else "The flow is shown as far as it came in its time.",
     }
 
 

@@ -13,15 +13,14 @@ from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ..scene import Exponent, Integer, Part, Preset, Scene, State, Table, rounded
-from .line_scene import FLOW_RTOL, drawn_start, first_end, flow_parts
+from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from .relu_film import FLOW_RTOL, drawn_start, film_parts, first_end
 
 REACH, SHORTEST = 2.5, 0.1
 """Inputs lie in a square around zero, and not at zero, where a neuron sees nothing."""
 SECONDS = 12.0
 NORM_S = 2.0
 """Seconds for the interpolator of least norm."""
-LOG10 = float(np.log(10.0))
 
 FIELDS = {
     "log10_lambda": Exponent(
@@ -74,7 +73,7 @@ def parts(state: State) -> Iterator[Part]:
     yield "limit", alignment_part(problem.data, start)
     yield "timeline", timeline_part(problem.data, start, state["log10_lambda"])
     last: dict[str, Any] = {}
-    for name, data in flow_parts(problem, state["log10_lambda"]):
+    for name, data in film_parts(problem, state["log10_lambda"]):
         yield name, data
         if name == "flow":
             last = data

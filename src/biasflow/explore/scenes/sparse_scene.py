@@ -14,7 +14,9 @@ from ...errors import BiasflowError, InputError
 from ...limits import min_l1, min_l2
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork
+from ..patience import DrawingPatience, drawn_flow, got_there
 from ..scene import (
+    LOG10,
     Exponent,
     Integer,
     Number,
@@ -36,12 +38,17 @@ FRAMES = 160
 FLOW_RTOL, DEEP_RTOL = 1e-5, 1e-4
 """Errors below a pixel."""
 SHORT_OF_END = "It is shown as far as it came; the limit needs no flow."
-FLOW_S, DEEP_S, SECONDS = 4.0, 2.0, 8.0
-"""Seconds for a flow, for one of depth above two, which has no compiled code and from small starts
-does not get to its end in any time that a page waits; and for a whole request."""
+FLOW_S, DEEP_S, SECONDS = 3.0, 4.0, 10.0
+"""Seconds for a flow, for one of depth above two, which has no compiled code, and for a whole
+request."""
+STRETCH, STRETCHES = 3.0, 12
+"""A deep flow is integrated to an end, shown, and then to one so many times as far, so often at
+most."""
+LONGEST_REST = 13.0
+"""Decades of time that a deep flow may rest for: its jumps take a time of about one, and a float
+holds no more than both."""
 STEPS = 2000
 """Steps of gradient descent: a second of a core at most."""
-LOG10 = float(np.log(10.0))
 SCALES = np.concatenate([np.linspace(1.0, -4.0, 11), [-6.0, -10.0, -20.0, -60.0, -300.0]])
 """Exponents of α at which the curve of norms is computed."""
 SCALES_A_PART = 4
@@ -139,14 +146,10 @@ def parts(state: State) -> Iterator[Part]:
     model = DiagonalNetwork(depth)
     yield "limit", limit_part(model, data, exponent)
     problem = Problem(model, data, SquareLoss("half"), scale=10.0**exponent)
-    flow, part = flow_part(problem)
-    yield "flow", part
-    if depth == 2:
-        yield "saddles", saddles_part(data, exponent)
-        if flow is not None:
-            yield "bounds", bounds_part(problem, flow, np.array(part["times"]))
-        if state["log10_step"] > NO_STEP:
-            yield "descent", descent_part(problem, 10.0 ** state["log10_step"])
+    if depth > 2:
+        yield from deep_flow_parts(problem, exponent)
+    else:
+        yield from shallow_flow_parts(problem, exponent, state["log10_step"])
     yield from norms_parts(data, depth)
 
 
@@ -181,21 +184,76 @@ def distance(beta: Array, data: Dataset) -> float | None:
     return None if data.truth is None else rounded(np.linalg.norm(beta - data.truth))
 
 
-def flow_part(problem: Problem) -> tuple[Any, dict[str, Any]]:
-    """Coefficients and loss at moments of the flow; a sentence where it is not integrated."""
+def shallow_flow_parts(problem: Problem, exponent: float, log10_step: float) -> Iterator[Part]:
+    """The flow of two layers, which takes milliseconds, with its path of saddles and its bounds;
+    gradient descent where a step is given."""
     from ...flows import gradient_flow
 
     try:
-        if problem.model.depth == 2:
-            flow = gradient_flow(problem, rtol=FLOW_RTOL, method="compiled", time_s=FLOW_S)
-        else:
-            flow = gradient_flow(problem, rtol=DEEP_RTOL, time_s=DEEP_S, throw=False)
+        flow = gradient_flow(problem, rtol=FLOW_RTOL, method="compiled", time_s=FLOW_S)
     except BiasflowError as error:
-        return None, {"times": [], "beta": [], "loss": [], "said": f"no flow: {error}"}
+        yield "flow", {**NO_FLOW, "said": f"no flow: {error}"}
+        flow = None
+    else:
+        part = flow_part(flow, "")
+        yield "flow", part
+    yield "saddles", saddles_part(problem.data, exponent)
+    if flow is not None:
+        yield "bounds", bounds_part(problem, flow, np.array(part["times"]))
+    if log10_step > NO_STEP:
+        yield "descent", descent_part(problem, 10.0**log10_step)
+
+
+def deep_flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
+    """The flow of more layers, in growing stretches.
+
+    By the weights: in the dual a coordinate that has grown is what is left of the distance to a
+    wall at α^(2−D)/(D(D−2)), which cancels.
+    """
+    depth = problem.model.depth
+    rest = -(depth - 2) * exponent
+    if rest > LONGEST_REST:
+        said = (
+            f"no flow: at depth {depth} it rests for a time of about 1e{rest:.0f} and then jumps "
+            "within a time of about one, and no float holds both; the limit needs no flow"
+        )
+        yield "flow", {**NO_FLOW, "said": said}
+        return
+    patience, goal = DrawingPatience(DEEP_S), LEARNT * problem.first_loss
+    t1, shown = deep_first_end(problem, exponent), None
+    for _ in range(STRETCHES):
+        try:
+            flow = drawn_flow(problem, patience, t1=t1, rtol=DEEP_RTOL, method="weights")
+        except BiasflowError as error:
+            yield "flow", {**NO_FLOW, "said": f"no flow: {error}"}
+            return
+        if shown is None or flow.times[-1] > shown.times[-1]:
+            shown = flow
+        left = shown.loss[-1] > goal
+        stopped = left and not got_there(flow)
+        said = f"The flow {flow.result.value}. {SHORT_OF_END}" if stopped else ""
+        yield "flow", flow_part(shown, said)
+        if stopped or not left:
+            return
+        t1 = STRETCH * t1
+
+
+def deep_first_end(problem: Problem, exponent: float) -> float:
+    """Twice as long as the fastest weight needs to grow to size one: d/dt w^(2−D) = −D(D−2)|∇|."""
+    depth, data = problem.model.depth, problem.data
+    force = float(np.max(np.abs(data.X.T @ data.y)))
+    return 2 * max(1.0, 10.0 ** (-(depth - 2) * exponent)) / (depth * (depth - 2) * force)
+
+
+NO_FLOW: dict[str, Any] = {"times": [], "beta": [], "loss": []}
+
+
+def flow_part(flow: Any, said: str) -> dict[str, Any]:
+    """Coefficients and loss at moments of the flow."""
+    problem = flow.problem
     times = even_in_loss(flow.times, flow.loss, FRAMES, LEARNT)
     betas = np.stack([problem.model.effective(flow.at(t)) for t in times])
-    said = "" if flow.result.success else f"The flow {flow.result.value}. {SHORT_OF_END}"
-    return flow, {
+    return {
         "times": rounded(times, 6),
         "beta": rounded(betas.T, 4),
         "loss": rounded([problem.loss(problem.data.X @ b, problem.data.y) for b in betas], 4),
@@ -331,7 +389,7 @@ def as_python(state: State) -> str:
     options = (
         f'rtol={FLOW_RTOL}, time_s={FLOW_S}, method="compiled"'
         if state["depth"] == 2
-        else f"rtol={DEEP_RTOL}, time_s={DEEP_S}, throw=False"
+        else f'rtol={DEEP_RTOL}, time_s=60, method="weights", throw=False'
     )
     lines += [f"flow = bf.gradient_flow(problem, {options})"]
     lines += ["print(flow)"]
