@@ -259,6 +259,73 @@ def test_entries_of_a_matrix_are_clicked(driver, server):
     assert page.errors() == []
 
 
+def test_points_of_two_classes_are_painted(driver, server):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page = Page(driver, f"{server.address}#boundary/%7B%7D")
+    plot = driver.find_element("css selector", "svg[aria-label^='Two classes']")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    first, gamma = SCENES["boundary"].start["points"], driver.find_element("css selector", ".facts")
+    told = gamma.text
+
+    def click(x, y):
+        ActionChains(driver, 10).move_to_element_with_offset(plot, x, y).click().perform()
+
+    page.after(lambda: click(-plot.size["width"] // 2 + 80, -150))
+    assert len(page.state["points"]) == len(first) + 1 == len(handles(driver))
+    x, y, label = page.state["points"][-1]
+    assert x < 0 < y and label == 1
+    assert gamma.text != told, "a blue point among the red ones has another margin"
+    page.press("paint-red")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    page.after(lambda: click(plot.size["width"] // 2 - 60, 150))
+    x, y, label = page.state["points"][-1]
+    assert x > 0 > y and label == -1
+    painted = handles(driver)[-1]
+    page.after(lambda: ActionChains(driver, 10).double_click(painted).perform())
+    assert len(page.state["points"]) == len(first) + 1
+    page.after(lambda: handles(driver)[0].send_keys("\ue014"))  # arrow right
+    assert page.state["points"][0][0] == pytest.approx(first[0][0] + 0.02, abs=1e-3)
+    assert page.errors() == []
+
+
+def test_a_scene_leads_to_the_claims_about_it_and_those_to_their_pages(driver, server):
+    page = Page(driver, f"{server.address}#plane/%7B%7D")
+    page.press("to-claims")
+    until(lambda: "Claims" in driver.title)
+    rows = [list(row) for row in SCENES["plane"].start["points"]]
+    assert page.state["rows"] == rows and page.state.get("about", "relu") == "relu"
+    judged = until(
+        lambda: driver.execute_script(
+            "return [...document.querySelectorAll('.claim')].filter((each) => "
+            "/holds|consistent/.test(each.querySelector('.badge').textContent))"
+            ".map((each) => each.dataset.claim)"
+        )
+    )
+    driver.execute_script(
+        "document.querySelector(`[data-claim=\"${arguments[0]}\"]`).click()", judged[0]
+    )
+    told = driver.find_element("css selector", "[aria-label='The statement that was clicked']")
+    until(lambda: judged[0] in told.text)
+    for heading in ("holds", "consistent"):
+        if heading in told.text:
+            break
+    else:
+        pytest.fail(f"no verdict on the page of {judged[0]}: {told.text[:200]}")
+    driver.back()
+    assert page.errors() == []
+
+
+def test_scenes_may_be_changed_before_they_are_drawn(driver, server):
+    page = Page(driver, server.address)
+    for name in (*SCENES, *reversed(SCENES), "sparse"):
+        driver.find_element("css selector", f"[data-name='{name}']").click()
+        time.sleep(0.03)
+    page.settled()
+    assert "Sparse" in driver.title
+    assert page.errors() == []
+
+
 def test_the_server_goes_and_comes_back(driver):
     server = Server()
     page = Page(driver, server.address)

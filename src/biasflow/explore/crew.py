@@ -147,12 +147,14 @@ class Crew:
         """Nobody waits for what this owner asked."""
         if not keep_place:
             self._waiting.pop(owner, None)
-        for job in self._running.get(owner, ()):
+        for job in list(self._running.get(owner, ())):
             if not job.abandoned:
                 job.abandoned = True
                 for worker in self.workers:
                     if worker.job is job:
                         worker.tell({"cancel": job.serial})
+                        if job.scene.name not in worker.warm:  # it loads on, for whoever is next
+                            self._end(worker, "")
 
     @property
     def idle(self) -> bool:

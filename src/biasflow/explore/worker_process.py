@@ -42,20 +42,28 @@ class Labour:
         """Read requests until there are no more; runs beside the work, so that a cancellation is
         heard during it."""
         for line in lines:
-            message = json.loads(line)
-            if "cancel" in message:
-                self._cancel(message["cancel"])
-            else:
-                waiting = self._to_warm if message["state"] is None else self._asked
-                waiting.append(message)
-                self._something.release()
+            self.listen_to(line)
         os._exit(0)  # whoever asked is gone, and nobody waits for what is being computed
+
+    def listen_to(self, line: str) -> None:
+        """One message."""
+        message = json.loads(line)
+        if "cancel" in message:
+            self._cancel(message["cancel"])
+        else:
+            waiting = self._to_warm if message["state"] is None else self._asked
+            waiting.append(message)
+            self._something.release()
 
     def work(self) -> None:
         while True:
-            self._something.acquire()
-            # whoever waits for a picture goes before scenes that nobody looks at yet
-            self._serve((self._asked or self._to_warm).popleft())
+            self.work_once()
+
+    def work_once(self) -> None:
+        """Wait for a request and serve it."""
+        self._something.acquire()
+        # whoever waits for a picture goes before scenes that nobody looks at yet
+        self._serve((self._asked or self._to_warm).popleft())
 
     def _cancel(self, id: int) -> None:
         from .patience import abandoned
@@ -88,7 +96,7 @@ class Labour:
                 scene.warm()
                 self._warm.add(scene.name)
             self._say({"id": id, "begun": True})
-            if message.get("state") is not None:
+            if message.get("state") is not None and id not in self._cancelled:
                 self._take(id)
                 for name, data in scene.parts(message["state"]):
                     if id in self._cancelled:

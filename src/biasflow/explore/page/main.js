@@ -24,7 +24,7 @@ function say(text, bad = false) {
 
 // ---- questions: the newest state is asked once the first answer to the one before is here
 
-const asking = { since: 0, pending: false, answered: true, timer: null };
+const asking = { since: 0, pending: false, answered: true, timer: null, scene: null };
 
 function ask() {
   if (!page.connection) return;
@@ -40,6 +40,7 @@ function ask() {
   if (page.connection.say("ask", page.scene.name, page.state) === null) return;
   asking.since = performance.now();
   asking.answered = false;
+  asking.scene = page.scene;
   page.asked = asking.since;
 }
 
@@ -76,13 +77,14 @@ const heard = {
     say("connected");
   },
   part(message) {
+    if (asking.scene !== page.scene) return; // what was asked before the scene was changed
     draw(message.name, message.data);
     if (message.name !== "data") answered();
   },
   end(message, newest) {
     if (newest) answered();
     if (message.error) say(message.error, true);
-    else { page.view.ended?.(); say(`computed in ${Math.round(performance.now() - page.asked)} ms`); }
+    else if (asking.scene === page.scene) { page.view.ended?.(); say(`computed in ${Math.round(performance.now() - page.asked)} ms`); }
   },
   warming() { say("loading this scene; the first time on this machine its code is compiled, which takes up to a minute"); asking.since = performance.now(); },
   code(message) { showCode(message.text); },
@@ -127,6 +129,7 @@ function enter(scene, state) {
   if (!page.recorded) { dataTools(scene); sharing(); }
   page.view.state(page.state);
   remember(true);
+  asking.answered = true; // nobody waits for what the scene before asked
   ask();
 }
 

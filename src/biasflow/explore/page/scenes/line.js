@@ -1,13 +1,13 @@
 // A line through points: the network's function as it grows, its neurons, the loss, and endings from other starts.
 import { button, facts, power } from "../controls.js";
-import { Plot, clamp, figure, logRange, nice } from "../plot.js";
-import { frameAt, mixed } from "../player.js";
+import { drawRests, logExtent, neuronsAt, withPlateaus } from "../neurons.js";
+import { Plot, clamp, figure, nice } from "../plot.js";
 import { toClaims } from "./claims.js";
 
 const SPAN = [-3, 3], GRID = Array.from({ length: 161 }, (_, k) => -3 + 6 * k / 160);
 
 export function view(stage, { scene, change, player, say, tools, recorded }) {
-  let state = null, limit = null, flow = null;
+  let state = null, limit = null, flow = null, extent = null;
   const endings = new Map();
 
   const main = figure(stage, { title: "The function.", legend: [["ink", "points: drag them"], ["blue", "network now"],
@@ -90,47 +90,27 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     plot.ranges(null, [-Math.ceil(2 * reach) / 2, Math.ceil(2 * reach) / 2]);
   }
 
-  function neuronsAt(fraction) {
-    const at = frameAt(fraction, flow.times.length), frameNow = Math.round(at[0] + at[2]);
-    const slides = new Set(flow.slides.filter(([, first, last]) => first <= frameNow && frameNow <= last).map(([k]) => k));
-    return flow.units.map(([a, w, b], k) => ({
-      a: mixed(a, at), w: mixed(w, at), b: mixed(b, at), log: mixed(flow.logs[k], at), slides: slides.has(k),
-    }));
-  }
-
   function drawNow(fraction) {
-    const now = neuronsAt(fraction), ys = GRID.map((x) => {
+    const now = neuronsAt(flow, fraction), ys = GRID.map((x) => {
       let sum = 0;
-      for (const { a, w, b, log } of now) { const z = w * x + b; if (z > 0) sum += a * z * Math.exp(2 * log); }
+      for (const { a, w: [w, b], log } of now) { const z = w * x + b; if (z > 0) sum += a * z * Math.exp(2 * log); }
       return sum;
     });
     plot.curve("now", GRID, ys, { colour: "blue", width: 3 });
     const [low, high] = plot.y.range, colour = (a) => a > 0 ? "blue" : "red";
-    plot.marks("kinks", now.filter(({ w }) => Math.abs(w) > 1e-9).map(({ a, w, b, log, slides }) =>
+    plot.marks("kinks", now.filter(({ w }) => Math.abs(w[0]) > 1e-9).map(({ a, w: [w, b], log, slides }) =>
       [-b / w, clamp(a * Math.exp(log), low, high), { radius: slides ? 6 : 3.5, ring: slides, colour: slides ? "ink" : "amber" }])
       .filter(([x]) => x >= SPAN[0] && x <= SPAN[1]), { opacity: 0.9 });
-    const last = logExtent();
-    neurons.marks("neurons", now.map(({ a, w, b, log, slides }) => {
-      const r = clamp(1 - (last[1] - log) / (last[1] - last[0]), 0.03, 1.05), size = Math.hypot(w, b) || 1;
+    const [least, most] = extent;
+    neurons.marks("neurons", now.map(({ a, w: [w, b], log, slides }) => {
+      const r = clamp(1 - (most - log) / (most - least), 0.03, 1.05), size = Math.hypot(w, b) || 1;
       return [r * w / size, r * b / size, { colour: slides ? "ink" : colour(a), ring: slides, radius: slides ? 6 : 4 }];
     }), { opacity: 0.8 });
   }
 
-  let extent = null;
-  function logExtent() {
-    if (extent) return extent;
-    let low = Infinity, high = -Infinity;
-    for (const series of flow.logs) for (const value of series) { low = Math.min(low, value); high = Math.max(high, value); }
-    return (extent = [low - 0.15 * (high - low) - 0.7, high]);
-  }
-
   function drawFlow() {
-    const end = flow.times.at(-1);
-    extent = null;
-    losses.ranges([0, end], logRange([flow.loss], 5));
-    losses.curve("loss", flow.times, flow.loss, { colour: "blue" });
-    losses.removeWhere((id) => id.startsWith("rest"));
-    flow.plateaus.forEach(([first, last, height], k) => losses.curve(`rest ${k}`, [first, Math.min(last, end)], [height, height], { colour: "amber", width: 7, opacity: 0.45 }));
+    extent = logExtent(flow, 0.15);
+    drawRests(losses, flow);
     let saddle = 0;
     const marks = flow.plateaus.map(([first, last, , name]) => [name === "escape" ? last : (first + last) / 2, name === "escape" ? "begins to learn" : `saddle ${++saddle}`]);
     player.film(flow.times, flow.times.length > 1 ? [[0, "start"], ...marks] : []);
@@ -180,7 +160,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         flow = { ...value, plateaus: [] };
         drawFlow();
       }
-      if (name === "plateaus" && flow) { flow.plateaus = value.plateaus.filter(([first]) => first < flow.times.at(-1)); drawFlow(); }
+      if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
       if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }
       tell();
     },

@@ -1,7 +1,7 @@
 // Neurons in the plane: they turn, gather and grow; the exact timeline of vanishing starts beside the flow's own.
 import { button, facts } from "../controls.js";
-import { Plot, clamp, figure, logRange, nice } from "../plot.js";
-import { frameAt, mixed } from "../player.js";
+import { drawRests, logExtent, neuronsAt, withPlateaus } from "../neurons.js";
+import { Plot, clamp, figure, nice } from "../plot.js";
 import { toClaims } from "./claims.js";
 
 const SPAN = [-2.6, 2.6], RIM = 1.6; // of the picture; the radius at which the largest neurons lie
@@ -120,22 +120,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     });
   }
 
-  function neuronsAt(fraction) {
-    const at = frameAt(fraction, flow.times.length), now = Math.round(at[0] + at[2]);
-    const slides = new Set(flow.slides.filter(([, first, last]) => first <= now && now <= last).map(([k]) => k));
-    return flow.units.map(([a, u, v], k) => ({ a: mixed(a, at), u: mixed(u, at), v: mixed(v, at), log: mixed(flow.logs[k], at), slides: slides.has(k) }));
-  }
-
-  function logExtent() {
-    if (extent) return extent;
-    let low = Infinity, high = -Infinity;
-    for (const series of flow.logs) for (const value of series) { low = Math.min(low, value); high = Math.max(high, value); }
-    return (extent = [low - 0.35 * (high - low) - 0.7, high]);
-  }
-
   function drawNow(fraction) {
-    const [low, high] = logExtent();
-    plot.marks("neurons", neuronsAt(fraction).map(({ a, u, v, log, slides }) => {
+    const [low, high] = extent;
+    plot.marks("neurons", neuronsAt(flow, fraction).map(({ a, w: [u, v], log, slides }) => {
       const r = RIM * clamp(1 - (high - log) / (high - low), 0.03, 1.05), size = Math.hypot(u, v) || 1;
       return [r * u / size, r * v / size, { colour: slides ? "ink" : a > 0 ? "blue" : "red", ring: slides, radius: slides ? 6 : 4.5 }];
     }), { opacity: 0.75 });
@@ -157,12 +144,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
 
   function drawFlow() {
     const end = flow.times.at(-1);
-    extent = null;
+    extent = logExtent(flow, 0.35);
     angles.ranges([0, end], null);
-    losses.ranges([0, end], logRange([flow.loss], 5));
-    losses.curve("loss", flow.times, flow.loss, { colour: "blue" });
-    losses.removeWhere((id) => id.startsWith("rest"));
-    flow.plateaus.forEach(([first, last, height], k) => losses.curve(`rest ${k}`, [first, Math.min(last, end)], [height, height], { colour: "amber", width: 7, opacity: 0.45 }));
+    drawRests(losses, flow);
     angles.removeWhere((id) => id.startsWith("neuron"));
     flow.units.forEach(([a, u, v], k) => {
       const xs = [], ys = [];
@@ -215,7 +199,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         flow = { ...value, plateaus: [] };
         drawFlow();
       }
-      if (name === "plateaus" && flow) { flow.plateaus = value.plateaus.filter(([first]) => first < flow.times.at(-1)); drawFlow(); }
+      if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
       if (name === "clusters") groups = value;
       if (name === "least") least = value;
       tell();
