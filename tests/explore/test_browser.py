@@ -318,9 +318,12 @@ def test_a_scene_leads_to_the_claims_about_it_and_those_to_their_pages(driver, s
 
 def test_scenes_may_be_changed_before_they_are_drawn(driver, server):
     page = Page(driver, server.address)
-    for name in (*SCENES, *reversed(SCENES), "sparse"):
+    moves = "for (const input of document.querySelectorAll('#controls input, #player .control input'))"
+    for k, name in enumerate((*SCENES, *reversed(SCENES), "line", "sparse")):
         driver.find_element("css selector", f"[data-name='{name}']").click()
-        time.sleep(0.03)
+        time.sleep((0.3, 0.6, 1.0)[k % 3])
+        # a question that is not answered yet when the next scene is entered
+        driver.execute_script(f"{moves} input.dispatchEvent(new Event('input'))")
     page.settled()
     assert "Sparse" in driver.title
     assert page.errors() == []

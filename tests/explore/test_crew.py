@@ -178,6 +178,7 @@ def test_a_scene_is_loaded_by_one_worker_after_the_other():
     async def test(crew):
         asker = Asker(crew).ask("cold", 1)
         assert {"warming": "cold"} in [head for head, _ in asker.heard]
+        assert sum(bool(worker.serials) for worker in crew._everyone) == 1
         assert await asker.ended() == ""
         loading = [worker for worker in crew._everyone if worker.serials]
         assert len(loading) == 1, "the next one, and not the spare, too"
