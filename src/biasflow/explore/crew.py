@@ -35,6 +35,9 @@ newest."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 10.0
 """Before a worker is replaced that died before it had done anything: doubled each time."""
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Of linear algebra, unless the user says otherwise: its matrices are small, and there is a worker
+for each core."""
 COMMAND = ("-P", "-m", "biasflow.explore.worker_process")
 COMPILE_AFTER_S = 5.0
 """Seconds after which the scenes that nobody has asked for are compiled, too, at low priority."""
@@ -227,7 +230,7 @@ class Crew:
             stdin=PIPE,
             stdout=PIPE,
             limit=LARGEST_PART,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,  # Ctrl-C is for the server, which ends its workers itself
         )
 

@@ -14,7 +14,7 @@ from ...errors import BiasflowError, InputError
 from ...limits import min_l1, min_l2
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork
-from ..patience import DrawingPatience, drawn_flow, got_there
+from ..patience import DrawingPatience, Patience, check_waiting, drawn_flow, got_there
 from ..scene import (
     LOG10,
     Exponent,
@@ -187,16 +187,14 @@ def distance(beta: Array, data: Dataset) -> float | None:
 def shallow_flow_parts(problem: Problem, exponent: float, log10_step: float) -> Iterator[Part]:
     """The flow of two layers, which takes milliseconds, with its path of saddles and its bounds;
     gradient descent where a step is given."""
-    from ...flows import gradient_flow
-
+    flow = None
     try:
-        flow = gradient_flow(problem, rtol=FLOW_RTOL, method="compiled", time_s=FLOW_S)
+        flow = drawn_flow(problem, Patience(FLOW_S), rtol=FLOW_RTOL, method="compiled")
+        said = "" if got_there(flow) else f"The flow {flow.result.value}. {SHORT_OF_END}"
+        part = flow_part(flow, said)
     except BiasflowError as error:
-        yield "flow", {**NO_FLOW, "said": f"no flow: {error}"}
-        flow = None
-    else:
-        part = flow_part(flow, "")
-        yield "flow", part
+        part = {**NO_FLOW, "said": f"no flow: {error}"}
+    yield "flow", part
     yield "saddles", saddles_part(problem.data, exponent)
     if flow is not None:
         yield "bounds", bounds_part(problem, flow, np.array(part["times"]))
@@ -321,6 +319,7 @@ def norms_parts(data: Dataset, depth: int) -> Iterator[Part]:
     """ℓ1 and ℓ2 norms of the limit from the kernel to the rich regime, a few scales at a time."""
     found: list[tuple[float, float]] = []
     for exponent in SCALES:
+        check_waiting()
         found.append(limit_norms(*frozen(data), depth, float(exponent)))
         if len(found) % SCALES_A_PART == 0 or len(found) == len(SCALES):
             l1, l2 = zip(*found, strict=True)
