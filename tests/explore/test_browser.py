@@ -241,7 +241,17 @@ def test_a_table_of_the_readers_own(driver, server, tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text('<img src=x onerror="document.title=1">,b,y\n1,2,3\n0.5,-1,1\n')
     page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
-    assert page.state["table"] == [[1, 2, 3], [0.5, -1, 1]]
+    assert page.state["table"] == [[1, 1, 1], [-1, -1, -1]], "centred and scaled"
+    rows = [f"2024-03-{k % 28 + 1:02d} 10:00:00,{1e9 + k},{k % 7},{k % 3}" for k in range(5000)]
+    file.write_text("\n".join(["time,offset,b,y", *rows]) + "\n")
+    page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
+    table = page.state["table"]
+    assert len(table) == 40 and max(abs(x) for row in table for x in row) < 10
+    assert "40 of 5000 rows" in driver.find_element("id", "data-tools").text
+    assert "least-squares fit" in driver.find_element("css selector", "figcaption").text
+    file.write_text("1,NaN\n2,3\n")
+    driver.find_element("id", "csv").send_keys(str(file))
+    until(lambda: "row 1" in page.status and "NaN" in page.status)
     assert driver.title != "1" and not driver.find_elements("css selector", "img")
     file.write_text("a,b\n1,x\n")
     driver.find_element("id", "csv").send_keys(str(file))

@@ -3,7 +3,7 @@ import { Connection } from "./connection.js";
 import { button, controls } from "./controls.js";
 import { fragment, fromFragment, withDefaults } from "./links.js";
 import { Player } from "./player.js";
-import { readTable } from "./tables.js";
+import { readTable, thinned } from "./tables.js";
 import * as boundary from "./scenes/boundary.js";
 import * as claims from "./scenes/claims.js";
 import * as completion from "./scenes/completion.js";
@@ -17,9 +17,15 @@ const $ = (id) => document.getElementById(id);
 
 const page = { scenes: [], scene: null, state: null, view: null, player: null, shown: null, connection: null };
 
+const LOOKED_AT = 4000; // milliseconds after which "computed in …" no longer lies over the picture
+let fading = null;
+
 function say(text, bad = false) {
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);
+  $("status").classList.remove("old");
+  clearTimeout(fading);
+  if (!bad && /^(computed|connected|saved)/.test(text)) fading = setTimeout(() => $("status").classList.add("old"), LOOKED_AT);
 }
 
 // ---- questions: the newest state is asked once the first answer to the one before is here
@@ -112,6 +118,7 @@ function enter(scene, state) {
   if (!$("scenes").children.length)
     $("scenes").append(...page.scenes.map((each) => button(each.title, () => enter(each), {
       "data-name": each.name, "aria-current": String(each === scene) })));
+  $("scenes").querySelector("[aria-current=true]").scrollIntoView({ inline: "nearest", block: "nearest" });
   $("title").textContent = scene.title;
   $("question").textContent = scene.question;
   $("caption").textContent = scene.caption;
@@ -165,16 +172,18 @@ function dataTools(scene) {
   const help = document.createElement("p");
   help.className = "help";
   help.textContent = `${scene.csv} It stays on this machine.`;
+  const read = document.createElement("p");
+  read.className = "help";
   input.addEventListener("change", async () => {
     if (!input.files.length) return;
     try {
-      const table = await readTable(input.files[0], page.view.holes);
-      change(page.view.fromTable(table));
-      say(`${table.rows.length} rows: ${table.names.slice(0, 6).join(", ").slice(0, 120)}`);
+      const { names, rows } = await readTable(input.files[0], page.view.holes), { most } = page.view;
+      change(page.view.fromTable({ names, rows: most ? thinned(rows, most) : rows }));
+      read.textContent = `Read ${most < rows.length ? `${most} of ${rows.length} rows, evenly chosen` : `${rows.length} rows`}: ${names.slice(0, 6).join(", ").slice(0, 120)}`;
     } catch (error) { say(error.message, true); }
     input.value = "";
   });
-  host.append(label, input, help);
+  host.append(label, input, read, help);
   $("data-tools").append(host);
 }
 

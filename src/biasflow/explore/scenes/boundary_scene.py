@@ -327,5 +327,5 @@ BOUNDARY = Scene(
     checked,
     warm,
     "Three columns: x, y and the class, 1 or −1 (or 1 and 0); x and y are moved and scaled into "
-    "the picture. At most 24 rows.",
+    "the picture. Of more than 24 rows, 24 are taken.",
 )

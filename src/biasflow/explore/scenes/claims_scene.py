@@ -292,5 +292,6 @@ CLAIMS = Scene(
     ),
     checked,
     warm,
-    "Columns are inputs, the last one is the label; at most 24 rows and 8 inputs.",
+    "Columns are inputs, the last one is the label; at most 8 inputs. Of more than 24 rows, 24 are "
+    "taken.",
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
-from ...errors import InputError
+from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer
 from ..patience import Patience
@@ -27,7 +27,7 @@ NEAREST = 0.01
 LEAST_S, ENDINGS_S, SECONDS = 2.0, 5.0, 15.0
 """Seconds for the interpolator of least norm, after which no further ending is begun, and for a
 whole request."""
-ENDINGS = (1.0, 0.0, -1.0, -2.0, -4.0)
+ENDINGS = (1.0, 0.5, 0.0, -1.0, -4.0)
 """Exponents of λ at which the ending is shown beside the reader's own."""
 
 FIELDS = {
@@ -90,12 +90,18 @@ def parts(state: State) -> Iterator[Part]:
 def limit_part(problem: Problem, state: State) -> dict[str, Any]:
     """Two ends that theory knows, on a grid."""
     least, norm, gap = least_norm(problem.data.X.tobytes(), problem.data.y.tobytes())
+    try:
+        kernel, said = rounded(kernel_function(problem, state), 4), ""
+    except BiasflowError:
+        kernel = None
+        said = "no curve of the tangent kernel: these neurons at rest cannot fit the points"
     return {
         "x": rounded(GRID),
         "least": rounded(least, 4),
         "least_norm": rounded(norm),
         "gap": rounded(gap, 2),
-        "kernel": rounded(kernel_function(problem, state), 4),
+        "kernel": kernel,
+        "said": said,
     }
 
 
@@ -224,5 +230,6 @@ LINE = Scene(
     ),
     checked,
     warm,
-    "Two columns, x and y; they are moved and scaled into the picture. At most 10 rows.",
+    "Two columns, x and y; they are moved and scaled into the picture. Of more than 10 rows, 10 are "
+    "taken.",
 )

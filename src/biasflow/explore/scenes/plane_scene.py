@@ -297,5 +297,6 @@ PLANE = Scene(
     ),
     checked,
     warm,
-    "Three columns: two inputs and the label; they are scaled into the picture. At most 8 rows.",
+    "Three columns: two inputs and the label; they are scaled into the picture. Of more than 8 "
+    "rows, 8 are taken.",
 )

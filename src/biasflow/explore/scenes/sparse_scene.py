@@ -33,6 +33,8 @@ NO_STEP = -4.0
 """The exponent of the step size at which gradient flow is meant, and no descent is shown."""
 LEARNT = 1e-4
 """Share of the first loss at which a film ends."""
+FITTED = 1e-9
+"""Residual of a least-squares fit, relative to the labels, up to which it is rounding."""
 FRAMES = 160
 """Moments of the flow that a page gets."""
 FLOW_RTOL, DEEP_RTOL = 1e-5, 1e-4
@@ -121,26 +123,50 @@ def checked(state: State) -> None:
         raise InputError("truth: every coefficient is zero; nothing is to be learnt")
 
 
-def data_of(state: State) -> Dataset:
-    """The table, or random inputs with labels made of the true coefficients."""
-    if state["table"] is not None:
-        rows = np.array(state["table"])
-        return Dataset(rows[:, :-1], rows[:, -1])
+def data_of(state: State) -> tuple[Dataset, str]:
+    """The table, or random inputs with labels made of the true coefficients; a sentence where no
+    coefficients fit them.
+
+    Training then sees of the labels what can be fitted, and the loss is what is above its least
+    value.
+    """
+    data = drawn_data(state) if state["table"] is None else table_data(state["table"])
+    fitted = fit_of(data)
+    if np.max(np.abs(fitted - data.y)) <= FITTED * np.max(np.abs(data.y)):
+        return data, ""
+    said = "No coefficients fit all of these labels: training heads for their least-squares fit"
+    if np.linalg.matrix_rank(data.X) == data.d:
+        said += ", which is one only, whatever the start; with fewer samples there is a choice"
+    return Dataset(data.X, fitted, truth=data.truth), f"{said}."
+
+
+def drawn_data(state: State) -> Dataset:
     truth, n = np.array(state["truth"])[:, 0], state["samples"]
     X = np.random.default_rng(state["key"]).standard_normal((n, len(truth)))
     noise = np.random.default_rng([state["key"], 1]).standard_normal(n)
     return Dataset(X, X @ truth + state["noise"] * noise, truth=truth)
 
 
+def table_data(rows: list[list[float]]) -> Dataset:
+    table = np.array(rows)
+    return Dataset(table[:, :-1], table[:, -1])
+
+
+def fit_of(data: Dataset) -> Array:
+    """What can be fitted of the labels."""
+    return data.X @ np.linalg.lstsq(data.X, data.y, rcond=None)[0]
+
+
 def parts(state: State) -> Iterator[Part]:
     """Data, the limit, the flow, the saddle path, bounds, descent, and norms at every scale."""
-    data, depth, exponent = data_of(state), state["depth"], state["log10_alpha"]
+    (data, said), depth, exponent = data_of(state), state["depth"], state["log10_alpha"]
     yield (
         "data",
         {
             "labels": rounded(data.y),
             "truth": None if data.truth is None else rounded(data.truth),
             "shape": [data.n, data.d],
+            "said": said,
         },
     )
     model = DiagonalNetwork(depth)
@@ -301,13 +327,14 @@ def descent_part(problem: Problem, step: float) -> dict[str, Any]:
         )
     except BiasflowError as error:
         return {"said": f"{error}"}
-    alpha = problem.start.plus * np.exp(found.stats["log_gain"] / 2)
+    log_alpha = np.log(problem.start.plus) + found.stats["log_gain"] / 2
+    alpha = np.exp(log_alpha)
     reached = problem.model.effective(params)
     loss = float(problem.loss(problem.data.X @ reached, problem.data.y))
     return {
         "beta": rounded(found.value),
         **norms(found.value),
-        "alpha": rounded(float(np.exp(np.mean(np.log(alpha)))), 4),
+        "alpha": rounded(float(np.exp(np.mean(log_alpha))), 4),
         "alphas": rounded(alpha, 4),
         "steps": int(found.stats["steps"]),
         "loss": rounded(loss, 3),
@@ -369,6 +396,12 @@ def as_python(state: State) -> str:
             f"noise = np.random.default_rng([{state['key']}, 1])"
             f".standard_normal({state['samples']})\n"
             f"data = bf.Dataset(X, X @ truth + {state['noise']} * noise, truth=truth)"
+        )
+    if data_of(state)[1]:
+        made += (
+            "\n# nothing fits all labels: training sees of them what can be fitted\n"
+            "fit = data.X @ np.linalg.lstsq(data.X, data.y, rcond=None)[0]\n"
+            "data = bf.Dataset(data.X, fit, truth=data.truth)"
         )
     lines = [
         "import numpy as np",
@@ -443,5 +476,6 @@ SPARSE = Scene(
     ),
     checked,
     warm,
-    "Columns are features, the last one is the label; at most 40 rows and 40 features.",
+    "Columns are features, the last one is the label; all are centred and scaled. At most 40 "
+    "features; of more than 40 rows, 40 are taken.",
 )

@@ -19,7 +19,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const told = facts(main.host);
 
   const heading = document.createElement("h3");
-  heading.textContent = "The same network on the same points, from five sizes of the start";
+  heading.textContent = `The same network, the same points: only the size of the start differs${recorded ? "" : ". Click one to watch it"}`;
   const row = document.createElement("div");
   row.className = "row";
   stage.append(heading, row);
@@ -29,7 +29,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const losses = new Plot(loss.host, { label: "Loss against time, with its plateaus", x: { label: "time t" }, y: { label: "loss", log: true }, height: 260 });
   const wheel = figure(stage, { title: "The neurons.", legend: [["blue", "push up"], ["red", "push down"], ["ink", "ring: slides along a point", "dotted"]] });
   const neurons = new Plot(wheel.host, { label: "Neurons in the plane of weight and bias, their distance from the middle logarithmic in their size",
-    x: { label: "weight", range: [-1.15, 1.15], ticks: [0], format: () => "" }, y: { label: "bias", range: [-1.15, 1.15], ticks: [0], format: () => "" }, height: 260 });
+    x: { label: "weight", range: [-1.15, 1.15], ticks: [0], format: () => "" }, y: { label: "bias", range: [-1.15, 1.15], ticks: [0], format: () => "" }, height: 260, square: true });
 
   if (!recorded) {
     const add = button("Add a point", () => addPoint(freePlace()), { id: "add-point" });
@@ -115,13 +115,17 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     const marks = flow.plateaus.map(([first, last, , name]) => [name === "escape" ? last : (first + last) / 2, name === "escape" ? "begins to learn" : `saddle ${++saddle}`]);
     player.film(flow.times, flow.times.length > 1 ? [[0, "start"], ...marks] : []);
     loss.say(flow.said);
-    main.say(flow.said);
+    main.say(flow.said || limit?.said || "");
   }
 
   function tell() {
     if (!limit) return;
-    const rows = { "norm of the simplest curve": `${nice(limit.least_norm)} (certified, relative gap ${nice(limit.gap)})` };
-    if (flow?.norm) rows["norm of the network in the end"] = `${nice(flow.norm)}, ${nice(flow.norm / limit.least_norm)} times that${flow.last ? "" : "; still learning…"}`;
+    const rows = {}, share = flow?.norm / limit.least_norm;
+    if (flow && !flow.last) rows["it has drawn"] = "still learning…";
+    else if (flow?.said) rows["it has drawn"] = "no curve through all points yet";
+    else if (flow) rows["it has drawn"] = share < 1.15 ? "the simplest curve through the points, or nearly"
+      : share < 2 ? "a curve that is not much less simple than it could be" : "a far less simple curve: the wiggles of its start are left";
+    rows["norm (how far from simple)"] = `${flow?.norm ? `${nice(flow.norm)}, ${nice(share)} times the least` : "…"}; the least is ${nice(limit.least_norm)}, certified to a relative ${nice(limit.gap)}`;
     told(rows);
   }
 
@@ -130,6 +134,8 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     if (!one) {
       const made = figure(row, { title: `λ = ${power(exponent, {})}` });
       made.host.dataset.exponent = exponent;
+      if (!recorded) made.host.querySelector("figcaption").replaceChildren(
+        button(`λ = ${power(exponent, {})}`, () => { change({ log10_lambda: exponent }); player.replay(); }, { title: "start with weights of this size" }));
       one = new Plot(made.host, { label: `What the network draws from a start of size ${power(exponent, {})}`, x: { range: SPAN }, y: { range: plot.y.range }, height: 130, bare: true });
       small.set(exponent, one);
     }
@@ -152,7 +158,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         limit = value;
         frame();
         plot.curve("least", limit.x, limit.least, { colour: "green", dash: "8 5", width: 2 });
-        plot.curve("kernel", limit.x, limit.kernel, { colour: "purple", dash: "2 4", width: 2 });
+        if (limit.kernel) plot.curve("kernel", limit.x, limit.kernel, { colour: "purple", dash: "2 4", width: 2 });
+        else plot.remove("kernel");
+        main.say(limit.said);
         drawPoints();
       }
       if (name === "flow") {
@@ -169,9 +177,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       drawNow(fraction);
       losses.vertical("now", time);
     },
+    most: scene.fields.points.most,
     fromTable({ rows }) {
       if (rows[0].length < 2) throw new Error("this scene needs two columns, x and y");
-      if (rows.length > scene.fields.points.most) throw new Error(`this scene takes at most ${scene.fields.points.most} rows, found ${rows.length}`);
       const scaled = (k, reach) => {
         const values = rows.map((line) => line[k]), low = Math.min(...values), high = Math.max(...values);
         return values.map((value) => Number((high > low ? reach * (2 * (value - low) / (high - low) - 1) : 0.5).toPrecision(5)));

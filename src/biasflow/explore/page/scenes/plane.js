@@ -13,7 +13,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const main = figure(stage, { title: "The neurons.", legend: [["blue", "neurons that push up"], ["red", "that push down"],
     ["ink", "ring: slides along an input’s edge", "dotted"], ["green", "where theory says they gather", "dashed"], ["quiet", "edges: a neuron answers to an input on one side only", "dotted"]] });
   const plot = new Plot(main.host, { label: "Neurons by direction and size, with the inputs they are trained on",
-    x: { label: "first input", range: SPAN }, y: { label: "second input", range: SPAN }, height: 460 });
+    x: { label: "first input", range: SPAN }, y: { label: "second input", range: SPAN }, height: 460, square: true });
   const told = facts(main.host);
 
   const side = document.createElement("figure");
@@ -210,9 +210,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       angles.vertical("now", time);
       losses.vertical("now", time);
     },
+    most: scene.fields.points.most,
     fromTable({ rows }) {
       if (rows[0].length < 3) throw new Error("this scene needs three columns: two inputs and the label");
-      if (rows.length > scene.fields.points.most) throw new Error(`this scene takes at most ${scene.fields.points.most} rows, found ${rows.length}`);
       const most = (from, to) => Math.max(...rows.flatMap((row) => row.slice(from, to).map(Math.abs))) || 1;
       const inputs = 2 / most(0, 2), label = 1 / most(rows[0].length - 1);
       return { points: rows.map((row) => [...away([Number((inputs * row[0]).toPrecision(5)), Number((inputs * row[1]).toPrecision(5))]), Number((label * row.at(-1)).toPrecision(5))]) };

@@ -2,6 +2,7 @@
 import { facts, toSlider } from "../controls.js";
 import { Plot, figure, logRange, nice, rangeOf } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
+import { standardised } from "../tables.js";
 
 const MARKS = [1, -1, -3, -5, -20, -300].map((e) => [toSlider(e, -300), e === 1 ? "10" : e === -1 ? "0.1" : `1e${e}`]);
 const SHADES = ["blue", "red", "green", "purple", "amber"];
@@ -132,7 +133,7 @@ export function view(stage, { scene, change, player, recorded }) {
       drawNorms();
     },
     part(name, value) {
-      if (name === "data") { data = value; return; }
+      if (name === "data") { data = value; stems.say(data.said); return; }
       if (name === "limit") { limit = value; drawCoefficients(); drawNorms(); tell(); }
       if (name === "flow") { flow = value; bounds = null; saddles = state.depth === 2 ? saddles : null; drawFlow(); }
       if (name === "saddles") { saddles = value; drawFlow(); }
@@ -146,10 +147,12 @@ export function view(stage, { scene, change, player, recorded }) {
       losses.vertical("now", time);
       if (limit) coefficients.stems("now", [...limit.beta.keys()], current(fraction), { colour: "blue", width: Math.max(3, 160 / limit.beta.length), opacity: 0.55 });
     },
+    most: scene.fields.table.most,
     fromTable({ rows }) {
-      if (rows.length > 40 || rows[0].length > 41 || rows[0].length < 2)
-        throw new Error("this scene takes at most 40 rows, 2 to 41 columns, the label in the last");
-      return { table: rows };
+      const columns = rows[0].map((_, k) => standardised(rows, k));
+      if (columns.length > scene.fields.table.most_columns || columns.length < 2)
+        throw new Error(`this scene takes 2 to ${scene.fields.table.most_columns} columns, the label in the last`);
+      return { table: rows.map((_, i) => columns.map((column) => column[i])) };
     },
   };
 }
