@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..scene import Choice, Exponent, Integer, Part, Preset, Scene, State, Table
 if TYPE_CHECKING:
     from ...theory import Claim, Evidence, Verdict
 
-EVIDENCE_S, EACH_S = 2.0, 5.0
+EVIDENCE_S, EACH_S = 4.0, 5.0
 """Seconds that evidence for a claim may take, and after which its judgement is broken off."""
 ALL_S, SECONDS = 60.0, 90.0
 """Seconds after which no further claim is taken up, and for a whole request."""
@@ -246,9 +245,13 @@ def as_python(state: State) -> str:
 
 
 def warm() -> None:
-    """A few verdicts on the first state; what flows and margins need, their own scenes load."""
-    for _ in islice(parts(CLAIMS.read({"width": 4})), 5):
-        pass
+    """A few verdicts, with a flow and its witness: code that is loaded within the seconds of a
+    claim would cost it its witness."""
+    from ...theory import REGISTER, Evidence
+
+    evidence = Evidence(problem_of(CLAIMS.read({"width": 4})), time_s=EVIDENCE_S)
+    for id in ("B/assumption-1", "B/lem13", "B/eq8", "B/prop2", "B/eq9"):
+        judged(REGISTER.offer(id).value, evidence)
 
 
 def sensed() -> list[list[float]]:

@@ -230,6 +230,6 @@ LINE = Scene(
     ),
     checked,
     warm,
-    "Two columns, x and y; they are moved and scaled into the picture. Of more than 10 rows, 10 are "
-    "taken.",
+    "Two columns, x and y; they are moved and scaled into the picture. Of more than 10 rows, 10 "
+    "are taken.",
 )

@@ -14,7 +14,7 @@ from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
-from .relu_film import FLOW_RTOL, drawn_start, film_parts, first_end
+from .relu_film import FLOW_RTOL, drawn_start, film_parts
 
 REACH, SHORTEST = 2.5, 0.1
 """Inputs lie in a square around zero, and not at zero, where a neuron sees nothing."""
@@ -221,7 +221,7 @@ def as_python(state: State) -> str:
             '            print("half grown at", -log_scale / rate + offset, "as lambda vanishes")',
             "except bf.errors.BiasflowError as error:",
             '    print("no exact timeline:", error)',
-            f"t1 = {flow_end(state)}",
+            "t1 = 18 * (1 + max(0.0, -log_scale)) / aligned.rates.max()  # long enough for most",
             f"flow = bf.gradient_flow(problem, t1=t1, rtol={FLOW_RTOL}, time_s=60, throw=False)",
             "print(flow)",
             "for cluster in bf.diagnostics.clusters(flow.final):",
@@ -230,11 +230,6 @@ def as_python(state: State) -> str:
             "",
         ]
     )
-
-
-def flow_end(state: State) -> float:
-    """Long enough for most films, without integrating any."""
-    return float(f"{9 * first_end(problem_of(state), state['log10_lambda']):.6g}")
 
 
 def warm() -> None:
