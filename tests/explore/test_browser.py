@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from biasflow.explore import SCENES
+from biasflow.explore import SCENES, export
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = which("chromium") or which("chromium-browser"), which("chromedriver")
@@ -234,6 +234,23 @@ def test_code_and_page_are_given(driver, server, tmp_path):
     )
     assert page.path("Coefficients of the network") != before
     assert page.errors() == [] and not handles(driver)
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "claims"])
+def test_a_saved_page_of_every_scene_plays_without_a_server(driver, tmp_path, name):
+    saved = tmp_path / f"{name}.html"
+    saved.write_text(export(name, {}), encoding="utf-8")
+    driver.get(saved.as_uri())
+    status = driver.find_element("id", "status")
+    until(lambda: "a saved page" in status.text)
+    drawn = "return document.getElementById('stage').innerHTML"
+    last = driver.execute_script(drawn)
+    assert "NaN" not in last and not handles(driver)
+    driver.find_element("id", "play").click()
+    until(lambda: driver.execute_script(drawn) != last)
+    driver.find_element("id", "play").click()
+    severe = [each for each in driver.get_log("browser") if each["level"] == "SEVERE"]
+    assert severe == []
 
 
 def test_a_table_of_the_readers_own(driver, server, tmp_path):

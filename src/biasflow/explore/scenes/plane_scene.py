@@ -221,7 +221,7 @@ def as_python(state: State) -> str:
             '            print("half grown at", -log_scale / rate + offset, "as lambda vanishes")',
             "except bf.errors.BiasflowError as error:",
             '    print("no exact timeline:", error)',
-            "t1 = 18 * (1 + max(0.0, -log_scale)) / aligned.rates.max()  # long enough for most",
+            "t1 = 18 * (1 + max(0.0, -log_scale)) / max(aligned.rates.max(), 1e-3)",
             f"flow = bf.gradient_flow(problem, t1=t1, rtol={FLOW_RTOL}, time_s=60, throw=False)",
             "print(flow)",
             "for cluster in bf.diagnostics.clusters(flow.final):",
