@@ -27,6 +27,8 @@ AT_REST = 1e-9
 STRETCH, STRETCHES = 3.0, 7
 """The flow is integrated to an end, shown, and then to one so many times as far, so often at
 most."""
+SAVED = 600
+"""Moments of a stretch at which its loss is known: more than a picture has columns to draw."""
 FRAMES = {False: 40, True: 110}
 """Moments of a stretch that is shown while the next is computed, and of the last."""
 
@@ -41,7 +43,7 @@ def film_parts(problem: Problem, exponent: float) -> Iterator[Part]:
     t1, before = first_end(problem, exponent), np.inf
     for stretch in range(STRETCHES):
         try:
-            flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=t1, rtol=FLOW_RTOL)
+            flow = flow_until(problem, t1)
         except BiasflowError as error:
             yield "flow", {"times": [], "said": f"no flow: {error}"}
             return
@@ -57,11 +59,17 @@ def ended_flow(problem: Problem, exponent: float) -> Any:
     """The flow where its film would end, and nothing on the way."""
     t1, before = first_end(problem, exponent) * STRETCH, np.inf
     for _ in range(STRETCHES - 1):
-        flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=t1, rtol=FLOW_RTOL)
+        flow = flow_until(problem, t1)
         if over(flow, t1, before):
             break
         t1, before = STRETCH * t1, float(flow.loss[-1])
     return flow
+
+
+def flow_until(problem: Problem, t1: float) -> Any:
+    """The flow, saved where a film may look, and not at each of its thousands of steps."""
+    times = np.linspace(0.0, t1, SAVED + 1)
+    return drawn_flow(problem, DrawingPatience(FLOW_S), times=times, rtol=FLOW_RTOL)
 
 
 def over(flow: Any, t1: float, before: float) -> bool:

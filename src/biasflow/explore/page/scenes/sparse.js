@@ -32,7 +32,7 @@ export function view(stage, { scene, change, player, recorded }) {
   function drawCoefficients() {
     if (!limit) return;
     const d = limit.beta.length, xs = [...limit.beta.keys()], truth = state.table ? null : state.truth.map((row) => row[0]);
-    const now = flow?.times.length ? current(player.at) : limit.beta;
+    const now = fits() ? current(player.at) : limit.beta;
     coefficients.ranges([-0.7, d - 0.3], widest(rangeOf([limit.beta, truth ?? [], limit.l1_end.beta, limit.l2_end.beta], { zero: true })));
     coefficients.stems("now", xs, now, { colour: "blue", width: Math.max(3, 160 / d), opacity: 0.55 });
     coefficients.marks("limit", xs.map((x) => [x, limit.beta[x]]), { colour: "red", radius: 4 });
@@ -61,6 +61,9 @@ export function view(stage, { scene, change, player, recorded }) {
     if (low < kept[0] || high > kept[1] || size < 0.5 * (kept[1] - kept[0])) kept = [Math.min(low, -0.3), Math.max(high, 0.3)];
     return kept;
   }
+
+  // whether the flow that is here is one of the limit that is here: a table may have changed their length
+  const fits = () => Boolean(limit && flow?.times.length && flow.beta.length === limit.beta.length);
 
   function current(fraction) {
     const at = frameAt(fraction, flow.times.length);
@@ -145,7 +148,7 @@ export function view(stage, { scene, change, player, recorded }) {
       if (!flow?.times.length) return;
       paths.vertical("now", time);
       losses.vertical("now", time);
-      if (limit) coefficients.stems("now", [...limit.beta.keys()], current(fraction), { colour: "blue", width: Math.max(3, 160 / limit.beta.length), opacity: 0.55 });
+      if (fits()) coefficients.stems("now", [...limit.beta.keys()], current(fraction), { colour: "blue", width: Math.max(3, 160 / limit.beta.length), opacity: 0.55 });
     },
     most: scene.fields.table.most,
     fromTable({ rows }) {
