@@ -102,7 +102,7 @@ def plan(settings: Sequence[Mapping[str, Any]]) -> list[str]:
             blocks.setdefault((setting["data"], setting["reading"]), []).append(setting)
     for (data, reading), some in blocks.items():
         runs = sum(
-            len(steps_tried(one["searched"], reading, one["alpha"])) * len(one["seeds"])
+            len(steps_tried(one["searched"], data, reading, one["alpha"])) * len(one["seeds"])
             for one in some
         )
         line = f"{data}, {reading}: {len(some)} points, {runs} runs"
