@@ -183,12 +183,6 @@ def _provenance(
                 f"{TITLES[name]}, f(w) − f(w₀): 100% training accuracy in {fitted:.0f}%, loss "
                 f"below 1e-5 in {below:.0f}% of the chosen runs"
             ]
-    if "run_earlier" in attrs:
-        earlier = json.loads(attrs["run_earlier"])
-        parts += [
-            f"f(w) as drawn, Fashion-MNIST and exact random features: an earlier run, at most "
-            f"{earlier['epochs']} epochs, {len(earlier['steps'])} steps"
-        ]
     line = ("REDUCED preset: " if reduced else "") + "; ".join(parts) + f". {seeds}."
     return "\n".join(textwrap.wrap(line, width))
 
