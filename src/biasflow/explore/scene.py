@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
+from .._core.problems import Dataset
 from ..errors import InputError
 
 State = dict[str, Any]
@@ -276,6 +277,25 @@ class Scene:
             "csv": self.csv,
             "seconds": self.seconds,
         }
+
+
+Frozen = tuple[bytes, bytes, int]
+"""Inputs, labels and the number of columns, as something that a cache can remember."""
+
+
+def frozen(data: Dataset) -> Frozen:
+    return data.X.tobytes(), data.y.tobytes(), data.d
+
+
+def thawed(key: Frozen) -> tuple[Array, Array]:
+    """Inputs and labels."""
+    X, y, columns = key
+    return np.frombuffer(X).reshape(-1, columns).copy(), np.frombuffer(y).copy()
+
+
+def script(lines: Iterable[str]) -> str:
+    """Python that a reader can run."""
+    return "\n".join(["import numpy as np", "", "import biasflow as bf", "", *lines, ""])
 
 
 def rounded(values: Any, digits: int = 5) -> Any:

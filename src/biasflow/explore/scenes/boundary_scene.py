@@ -15,7 +15,21 @@ from ...errors import BiasflowError, InputError
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
 from ..patience import DrawingPatience, drawn_flow, got_there
-from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from ..scene import (
+    LOG10,
+    Exponent,
+    Frozen,
+    Integer,
+    Part,
+    Preset,
+    Scene,
+    State,
+    Table,
+    frozen,
+    rounded,
+    script,
+    thawed,
+)
 
 REACH = 1.0
 """Points lie in the square from −1 to 1."""
@@ -112,17 +126,8 @@ def parts(state: State) -> Iterator[Part]:
     yield "flow", flow_part(state, data, start, float(f1["lower"]))
 
 
-def frozen(data: Dataset) -> tuple[bytes, bytes]:
-    """The data as something that a cache can remember."""
-    return data.X.tobytes(), data.y.tobytes()
-
-
-def thawed(key: tuple[bytes, bytes]) -> tuple[Array, Array]:
-    return np.frombuffer(key[0]).reshape(-1, 2).copy(), np.frombuffer(key[1]).copy()
-
-
 @lru_cache(32)
-def f1_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
+def f1_margin(key: Frozen) -> dict[str, Any]:
     """γ₁ with its bracket, and its classifier on the square."""
     from ...limits import f1_max_margin
 
@@ -137,7 +142,7 @@ def f1_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 @lru_cache(32)
-def f2_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
+def f2_margin(key: Frozen) -> dict[str, Any]:
     """γ₂ with its bracket, and its classifier on the square."""
     from ...limits import f2_max_margin
 
@@ -150,7 +155,7 @@ def f2_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 @lru_cache(32)
-def tangent_values(key: tuple[bytes, bytes], pairs: int, draw: int) -> tuple[Array, float, float]:
+def tangent_values(key: Frozen, pairs: int, draw: int) -> tuple[Array, float, float]:
     """The max margin of the tangent kernel at the start of size one, on the square; σ changes its
     units, not its boundary."""
     from ...limits import tangent_max_margin
@@ -246,12 +251,8 @@ def angle(one: Array, other: Array) -> float | None:
 def as_python(state: State) -> str:
     """The scene as a script that prints its margins and draws its flow."""
     exponent = state["log10_sigma"]
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"points = np.array({state['points']})",
             "X, y = points[:, :2], points[:, 2]",
             f'f1 = bf.max_margin(X, y, norm="f1", gap={GAP})',
@@ -274,7 +275,6 @@ def as_python(state: State) -> str:
             "print(flow)",
             'print("margin over gamma 1", flow.margin[-1] / f1.certificate.primal)',
             'flow.plot().savefig("which_boundary.png")',
-            "",
         ]
     )
 

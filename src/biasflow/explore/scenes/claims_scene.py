@@ -15,7 +15,7 @@ from ..._core.problems import Dataset, Problem
 from ...errors import InputError
 from ...losses import SmoothMargin, SquareLoss
 from ...models import DiagonalNetwork, TwoLayer, TwoLayerParams, augmented
-from ..scene import Choice, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from ..scene import Choice, Exponent, Integer, Part, Preset, Scene, State, Table, rounded, script
 
 if TYPE_CHECKING:
     from ...theory import Claim, Evidence, Verdict
@@ -206,10 +206,6 @@ def as_python(state: State) -> str:
     """A script that judges the same claims on the same problem."""
     size, width, key = f"10.0 ** {state['log10_scale']}", state["width"], state["key"]
     lines = [
-        "import numpy as np",
-        "",
-        "import biasflow as bf",
-        "",
         f"rows = np.array({state['rows']})",
         f"X, y, size = rows[:, :-1], rows[:, -1], {size}",
     ]
@@ -239,9 +235,8 @@ def as_python(state: State) -> str:
         f"    verdict = bf.verify(id, problem, time_s={EVIDENCE_S})",
         '    if verdict.status != "does not apply":',
         "        print(id, verdict.status, verdict.why)",
-        "",
     ]
-    return "\n".join(lines)
+    return script(lines)
 
 
 def warm() -> None:

@@ -15,7 +15,7 @@ from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import MatrixFactorisation
 from ..patience import DrawingPatience, drawn_flow, got_there
-from ..scene import Exponent, Part, Preset, Scene, State, Table, even_in_loss, rounded
+from ..scene import Exponent, Part, Preset, Scene, State, Table, even_in_loss, rounded, script
 
 LARGEST = 8
 """Rows and columns that a page draws."""
@@ -193,12 +193,8 @@ def ending_norms(matrix: Any, seen: Any, exponent: float) -> tuple[float | None,
 
 def as_python(state: State) -> str:
     """The scene as a script that prints its numbers and draws its flow."""
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"matrix = np.array({state['matrix']})",
             f"seen = np.array({state['seen']}) == 1",
             "rows, cols = np.nonzero(seen)",
@@ -216,7 +212,6 @@ def as_python(state: State) -> str:
             'print("filled in", end, sep="\\n")',
             'print("nuclear norm", np.linalg.norm(end, "nuc"), "Frobenius", np.linalg.norm(end))',
             'flow.plot().savefig("completion.png")',
-            "",
         ]
     )
 

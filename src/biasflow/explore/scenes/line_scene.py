@@ -16,7 +16,21 @@ from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer
 from ..patience import Patience
-from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from ..scene import (
+    LOG10,
+    Exponent,
+    Frozen,
+    Integer,
+    Part,
+    Preset,
+    Scene,
+    State,
+    Table,
+    frozen,
+    rounded,
+    script,
+    thawed,
+)
 from .relu_film import LEARNT, drawn_start, ended_flow, film_parts, learnt
 
 LOW, HIGH = -3.0, 3.0
@@ -89,7 +103,7 @@ def parts(state: State) -> Iterator[Part]:
 
 def limit_part(problem: Problem, state: State) -> dict[str, Any]:
     """Two ends that theory knows, on a grid."""
-    least, norm, gap = least_norm(problem.data.X.tobytes(), problem.data.y.tobytes())
+    least, norm, gap = least_norm(frozen(problem.data))
     try:
         kernel, said = rounded(kernel_function(problem, state), 4), ""
     except BiasflowError:
@@ -106,12 +120,11 @@ def limit_part(problem: Problem, state: State) -> dict[str, Any]:
 
 
 @lru_cache(32)
-def least_norm(X: bytes, y: bytes) -> tuple[Array, float, float]:
+def least_norm(key: Frozen) -> tuple[Array, float, float]:
     """The minimum-norm interpolator on the grid, its norm and the gap of its certificate."""
     from ...limits import min_norm_interpolator
 
-    inputs, labels = np.frombuffer(X).reshape(-1, 2).copy(), np.frombuffer(y).copy()
-    found = min_norm_interpolator(inputs, labels, time_s=LEAST_S)
+    found = min_norm_interpolator(*thawed(key), time_s=LEAST_S)
     return found(with_bias(GRID)), found.objective, found.certificate.gap
 
 
@@ -158,12 +171,8 @@ def ending(
 
 def as_python(state: State) -> str:
     """The scene as a script that prints its numbers and draws its flow."""
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"points = np.array({state['points']})",
             "X = np.column_stack([points[:, 0], np.ones(len(points))])",
             "data = bf.Dataset(X, points[:, 1])",
@@ -186,7 +195,6 @@ def as_python(state: State) -> str:
             'print("network", flow(inputs))',
             'print("least  ", least(inputs))',
             'flow.plot().savefig("line_through_points.png")',
-            "",
         ]
     )
 

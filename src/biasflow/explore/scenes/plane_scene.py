@@ -13,7 +13,7 @@ from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded, script
 from .relu_film import FLOW_RTOL, drawn_start, film_parts
 
 REACH, SHORTEST = 2.5, 0.1
@@ -199,12 +199,8 @@ def least_part(problem: Problem) -> dict[str, Any]:
 
 def as_python(state: State) -> str:
     """The scene as a script that prints its numbers and draws its flow."""
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"points = np.array({state['points']})",
             "data = bf.Dataset(points[:, :2], points[:, 2])",
             f"model = bf.TwoLayer({state['width']}, 2)",
@@ -227,7 +223,6 @@ def as_python(state: State) -> str:
             "for cluster in bf.diagnostics.clusters(flow.final):",
             "    print(cluster)",
             'flow.plot().savefig("neurons_in_the_plane.png")',
-            "",
         ]
     )
 

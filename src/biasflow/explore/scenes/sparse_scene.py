@@ -18,6 +18,7 @@ from ..patience import DrawingPatience, Patience, check_waiting, drawn_flow, got
 from ..scene import (
     LOG10,
     Exponent,
+    Frozen,
     Integer,
     Number,
     Part,
@@ -26,7 +27,10 @@ from ..scene import (
     State,
     Table,
     even_in_loss,
+    frozen,
     rounded,
+    script,
+    thawed,
 )
 
 NO_STEP = -4.0
@@ -185,7 +189,7 @@ def limit_part(model: DiagonalNetwork, data: Dataset, exponent: float) -> dict[s
     from ...flows import limit
 
     found = limit(model, data, log_scale=exponent * LOG10)
-    rich, kernel = ends_of(*frozen(data))
+    rich, kernel = ends_of(frozen(data))
     return {
         "beta": rounded(found.value),
         **norms(found.value),
@@ -347,34 +351,25 @@ def norms_parts(data: Dataset, depth: int) -> Iterator[Part]:
     found: list[tuple[float, float]] = []
     for exponent in SCALES:
         check_waiting()
-        found.append(limit_norms(*frozen(data), depth, float(exponent)))
+        found.append(limit_norms(frozen(data), depth, float(exponent)))
         if len(found) % SCALES_A_PART == 0 or len(found) == len(SCALES):
             l1, l2 = zip(*found, strict=True)
             exponents = rounded(SCALES[: len(found)])
             yield "norms", {"log10_alpha": exponents, "l1": list(l1), "l2": list(l2)}
 
 
-def frozen(data: Dataset) -> tuple[bytes, bytes, int]:
-    """The data as something that a cache can remember."""
-    return data.X.tobytes(), data.y.tobytes(), data.d
-
-
-def thawed(X: bytes, y: bytes, d: int) -> tuple[Array, Array]:
-    return np.frombuffer(X).reshape(-1, d).copy(), np.frombuffer(y).copy()
-
-
 @lru_cache(8)
-def ends_of(X: bytes, y: bytes, d: int) -> tuple[Array, Array]:
+def ends_of(key: Frozen) -> tuple[Array, Array]:
     """The interpolators of least ℓ1 and least ℓ2 norm: they do not depend on α."""
-    inputs, labels = thawed(X, y, d)
+    inputs, labels = thawed(key)
     return min_l1(inputs, labels).value, min_l2(inputs, labels).value
 
 
 @lru_cache(256)
-def limit_norms(X: bytes, y: bytes, d: int, depth: int, exponent: float) -> tuple[float, float]:
+def limit_norms(key: Frozen, depth: int, exponent: float) -> tuple[float, float]:
     from ...flows import limit
 
-    inputs, labels = thawed(X, y, d)
+    inputs, labels = thawed(key)
     data, model = Dataset(inputs, labels), DiagonalNetwork(depth)
     try:
         beta = limit(model, data, log_scale=exponent * LOG10).value
@@ -404,10 +399,6 @@ def as_python(state: State) -> str:
             "data = bf.Dataset(data.X, fit, truth=data.truth)"
         )
     lines = [
-        "import numpy as np",
-        "",
-        "import biasflow as bf",
-        "",
         made,
         f"model, alpha = bf.DiagonalNetwork(depth={state['depth']}), 10.0 ** "
         f"{state['log10_alpha']}",
@@ -437,7 +428,7 @@ def as_python(state: State) -> str:
             'print("effective alpha", effective)',
         ]
     lines += ['flow.plot().savefig("sparse_regression.png")']
-    return "\n".join(lines) + "\n"
+    return script(lines)
 
 
 def warm() -> None:
