@@ -23,6 +23,7 @@ from shutil import which
 from typing import Any
 from urllib.request import HTTPCookieProcessor, build_opener
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the workers have it
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
