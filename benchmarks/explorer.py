@@ -278,7 +278,7 @@ def abuse(server: Server, requests: int, kills: int) -> None:
     replies, refused, lost, astray = [0] * 4, [0] * 4, [0] * 4, [0] * 4
 
     def one(k: int) -> None:
-        rng, page = random.Random(100 + k), server.page()
+        rng, page, said = random.Random(100 + k), server.page(), set[Any]()
 
         def listen(seconds: float) -> None:
             with contextlib.suppress(TimeoutError):
@@ -286,11 +286,13 @@ def abuse(server: Server, requests: int, kills: int) -> None:
                     message = json.loads(page.socket.recv(seconds))
                     replies[k] += 1
                     refused[k] += bool(message.get("error"))
-                    astray[k] += message["id"] != -1 and message["id"] % 4 != k
+                    astray[k] += message["id"] != -1 and message["id"] not in said
 
         for j in range(requests // 4):
             try:
-                page.socket.send(nonsense(rng, 4 * j + k))
+                text = nonsense(rng, 4 * j + k)
+                said |= {4 * j + k, 0} if '"id": 0' in text else {4 * j + k}  # nonsense has ids
+                page.socket.send(text)
                 if j % 20 == 0:
                     listen(0.02)
             except Exception:
@@ -397,10 +399,12 @@ def until(true: Callable[[], Any], seconds: float = 60.0) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
-    quick = parser.parse_args().quick
+    parser.add_argument("--drags", type=int, default=60, help="drags of one page, for each scene")
+    asked = parser.parse_args()
+    quick = asked.quick
     server = Server()
     try:
-        alone(server, 12 if quick else 60)
+        alone(server, 12 if quick else asked.drags)
         crowd(server, 8, 4.0 if quick else 20.0)
         abuse(server, 1_000 if quick else 10_000, 10 if quick else 100)
         if which("chromium") and which("chromedriver"):
