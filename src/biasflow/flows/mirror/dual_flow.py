@@ -214,14 +214,17 @@ class DualFlow:
     stats: dict[str, Any]
     over: Callable[[], bool]
 
-    def point_at(self, nu: Array) -> MirrorPoint:
-        """At one ν, or at every row of several."""
-        return self.origin.moved((self.X.T @ nu.T).T)
+    def point_at(self, t: float) -> MirrorPoint:
+        return self.origin.moved(self.X.T @ self.dense(t))
+
+    def saved(self, rows: slice) -> MirrorPoint:
+        """Points over a leading time axis, to the last digit those of `point_at`."""
+        return self.origin.moved(np.array([self.X.T @ nu for nu in self.dual[rows]]))
 
     def trajectory(
         self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
     ) -> Trajectory[Any]:
-        points = self.point_at(self.dual)
+        points = self.saved(slice(None))
         states, predictions = view(points), (self.X @ points.beta.T).T
         error, of_beta = self._errors(states, view)
         return Trajectory(
@@ -233,7 +236,7 @@ class DualFlow:
             stats=self.stats,
             result=self.result,
             problem=problem,
-            interpolant=lambda t: view(self.point_at(self.dense(t))),
+            interpolant=lambda t: view(self.point_at(t)),
             predictor_error=of_beta,
             dual=self.dual,
         )
@@ -257,7 +260,7 @@ class DualFlow:
     def _errors_at(self, rows: slice, states: Any, view: Callable[[MirrorPoint], Any]) -> Array:
         """Both errors at some of the times, (2, times)."""
         norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X))
-        point, state = self.point_at(self.dual[rows]), leaf_map(itemgetter(rows), states)
+        point, state = self.saved(rows), leaf_map(itemgetter(rows), states)
         far = np.linalg.norm(self.dual[rows], axis=1)
         blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * far[:, None])
         shift = np.max(np.abs(self.errors[rows] @ self.X), axis=1) + blur
