@@ -26,6 +26,8 @@ extensions = [
     "project_pages",
     "reference_pages",
     "plain_docstrings",
+    "signature_lines",
+    "gallery_cards",
     "linked_words",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

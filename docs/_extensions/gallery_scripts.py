@@ -19,6 +19,14 @@ def sections():
         yield heading, words, re.findall(r"^- `(\w+)\.py`", text, re.M)
 
 
+def descriptions():
+    """What each script shows, in the README's words."""
+    lines = re.findall(
+        r"^- `(\w+)\.py`: (.+)$", (GALLERY / "README.md").read_text(encoding="utf-8"), re.M
+    )
+    return {name: words[:1].upper() + words[1:] for name, words in lines}
+
+
 def folder_of(heading):
     return re.sub(r"\W+", "_", heading.lower())
 
