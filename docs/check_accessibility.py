@@ -149,10 +149,12 @@ def looked_at(folders, pages, width, theme, browser):
         )
         try:
             for page in pages:
-                yield found.get(timeout=PATIENCE_S)
-        except queue.Empty:
-            words = f"no answer within {PATIENCE_S} s"
-            yield {"url": page, "width": width, "theme": theme, "failed": words}
+                try:
+                    yield found.get(timeout=PATIENCE_S)
+                except queue.Empty:
+                    words = f"no answer within {PATIENCE_S} s; no page after it was looked at"
+                    yield {"url": page, "width": width, "theme": theme, "failed": words}
+                    break
         finally:
             process.terminate()
             process.wait()

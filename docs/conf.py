@@ -26,7 +26,7 @@ extensions = [
     "project_pages",
     "reference_pages",
     "plain_docstrings",
-    "signature_lines",
+    "code_markup",
     "gallery_cards",
     "linked_words",
 ]

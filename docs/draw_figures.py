@@ -1,5 +1,5 @@
-"""`python docs/draw_figures.py [ID …]`: the pictures of the pages of figures, all or those named, at
-the quick preset; with points of the store `.biasflow`, where it has them, as after `make
+"""`python docs/draw_figures.py [ID …]`: the pictures of the figures' pages, all or those named, at
+the quick preset; points come from the store `.biasflow` where it has them, as after `make
 reproduce`.
 
 Drawing all takes longer than building the site, so they are kept, in docs/images/figures. Each

@@ -3,10 +3,10 @@ numbers beside ours."""
 
 from pathlib import Path
 
+import draw_figures
+
 from formulas import with_formulas
 from written_pages import ORPHAN, table, write_pages
-
-import draw_figures
 
 DOCS = Path(__file__).parents[1]
 
@@ -87,16 +87,19 @@ def pages():
     for paper in PAPERS:
         figures = by_paper[paper.tag]
         parts.append(f"## {paper.tag}: {paper.title}")
-        parts.append(table(("figure", "what it shows", "picture"), map(row, figures)))
+        parts.append("\n".join([":::::{container} gallery-cards", *map(card, figures), ":::::"]))
     made["index.md"] = "\n\n".join(parts) + "\n"
     return made
 
 
-def row(figure):
-    """Its line in the index, with a small picture that needs no words beside these."""
-    small = f"![](../images/figures/{draw_figures.picture_of(figure.id).name}){{width=240px}}"
-    words = with_formulas(first_sentence(figure.caption))
-    return f"[`{figure.id}`]({figure.id}.md)", words, small
+def card(figure):
+    """Its picture, which needs no words beside these, its link, and what it shows."""
+    name = draw_figures.picture_of(figure.id).name
+    return (
+        f"::::{{container}} gallery-card\n```{{image}} ../images/figures/{name}\n:alt:\n```\n\n"
+        f":::{{container}} gallery-title\n[`{figure.id}`]({figure.id}.md)\n:::\n\n"
+        f"{with_formulas(first_sentence(figure.caption))}\n::::\n"
+    )
 
 
 def first_sentence(caption):

@@ -86,7 +86,7 @@ def test_signatures_and_cards_of_the_site_are_accessible(tmp_path):
     source.mkdir()
     (source / "conf.py").write_text(
         f"import sys\nsys.path[:0] = [{str(DOCS / '_extensions')!r}]\n"
-        'extensions = ["sphinx.ext.autodoc", "signature_lines", "gallery_cards"]\n'
+        'extensions = ["sphinx.ext.autodoc", "code_markup", "gallery_cards"]\n'
         'html_theme, html_title, html_show_sourcelink = "furo", "site", False\n'
         f"html_static_path = [{str(DOCS / '_static')!r}]\n"
         'html_css_files, html_js_files = ["site.css"], ["site.js"]\n'
