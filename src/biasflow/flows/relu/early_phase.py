@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, entry, inner
+from ..._numerics.compilation import borrowing, entry, seldom
 from .events import TURN
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
@@ -74,7 +74,7 @@ class Arcs(NamedTuple):
     gates: Gates  # (A, G)
 
 
-@inner
+@seldom
 def arcs_for(count: int, width: int, G: int) -> Arcs:
     return Arcs(
         indices(count),
@@ -85,7 +85,7 @@ def arcs_for(count: int, width: int, G: int) -> Arcs:
     )
 
 
-@inner
+@seldom
 def twice_as_many(arcs: Arcs) -> Arcs:
     """The same arcs with room for as many again."""
     more = arcs_for(2 * arcs.neuron.size, arcs.state.shape[1], arcs.gates.shape[1])
@@ -129,7 +129,7 @@ def log_of(value: float) -> float:
     return math.log(abs(value)) if value != 0.0 else -math.inf
 
 
-@inner
+@seldom
 def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out: Array) -> None:
     """The state of neuron j after time t with constant D, scaled by its largest part, so that
     nothing overflows."""
@@ -171,7 +171,7 @@ def smallest_root(p: float, q: float, delta: float) -> float:
     return smaller(first, second)
 
 
-@inner
+@seldom
 def first_crossing(
     row: Array, gates: Gates, D: Array, U: Array, slide_count: int, j: int, invariants: Invariants
 ) -> tuple[float, int]:
@@ -201,7 +201,7 @@ def first_crossing(
     return best / beta, where
 
 
-@inner
+@seldom
 def start_gates(
     Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, slides: Slides
 ) -> Slides:
@@ -329,7 +329,7 @@ def _align(stamp: int) -> Any:
     return align
 
 
-@inner
+@seldom
 def time_to_size(
     row: Array, D: Array, j: int, invariants: Invariants, log_size: float, t: float, wait: float
 ) -> float:

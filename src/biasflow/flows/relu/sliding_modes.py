@@ -10,7 +10,7 @@ negative where it is OFF. A group that does not attract is left by the side its 
 from __future__ import annotations
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, inner
+from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
 from .gated_field import add_pull, pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 from .small_algebra import (
@@ -44,7 +44,7 @@ def cosine(g: int, k: int, geometry: Geometry) -> float:
     return value if abs(value) >= ROUNDING else 0.0
 
 
-@inner
+@seldom
 def no_slides(m: int, capacity: int, width: int) -> Slides:
     slides = Slides(
         indices(m),
@@ -57,7 +57,7 @@ def no_slides(m: int, capacity: int, width: int) -> Slides:
     return slides
 
 
-@inner
+@seldom
 def roomier(slides: Slides, needed: int) -> Slides:
     """The same slides with room for `needed` groups a neuron."""
     m, capacity = slides.which.shape
@@ -69,7 +69,7 @@ def roomier(slides: Slides, needed: int) -> Slides:
     return grown
 
 
-@borrowing
+@seldom_borrowing
 def inherit(slides: Slides, i: int, heirs: Slides, j: int) -> None:
     """Give neuron j of other slides, which have the room, what neuron i has here."""
     heirs.sizes[j] = slides.sizes[i]
@@ -80,7 +80,7 @@ def inherit(slides: Slides, i: int, heirs: Slides, j: int) -> None:
             heirs.lower[j, a, b] = slides.lower[i, a, b]
 
 
-@borrowing
+@seldom_borrowing
 def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
     """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice. Those
     that came before the first that slides no more are factorised already."""
@@ -115,7 +115,7 @@ def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
     slides.sizes[j] = count
 
 
-@inner
+@seldom
 def sliding_among(row: Gates, zero: Index) -> Index:
     """The places in `zero` of groups that slide."""
     count = 0
@@ -129,7 +129,7 @@ def sliding_among(row: Gates, zero: Index) -> Index:
     return places
 
 
-@inner
+@seldom
 def box_least_squares(
     zero: Index, row: Gates, D: Array, F0: Array, F1: Array, geometry: Geometry, still: float
 ) -> bool:
@@ -182,7 +182,7 @@ def box_least_squares(
     return False
 
 
-@inner
+@seldom
 def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, Index]:
     """Those of the groups `zero` that attract, and those that do not."""
     count = 0
@@ -200,7 +200,7 @@ def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, I
     return held, loose
 
 
-@inner
+@seldom
 def resolve(
     zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
 ) -> bool:
@@ -232,7 +232,7 @@ def resolve(
     return sound
 
 
-@inner
+@seldom
 def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
     """⟨D, u_g⟩ with the sliding directions projected out of D."""
     held = sliding_groups(row)
@@ -250,7 +250,7 @@ def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
     return velocity
 
 
-@inner
+@seldom
 def cross(
     g: int, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
 ) -> bool:
@@ -263,7 +263,7 @@ def cross(
     return resolve(zero, row, sign, F0, F1, geometry, D) if zero.size > 0 else True
 
 
-@inner
+@seldom
 def noted(log: Log, t: float, j: int, before: Gates, after: Gates) -> Log:
     """The log with every change of this neuron's gates."""
     for g in range(before.size):
