@@ -68,7 +68,10 @@ class PlainLibrary(Library):
     def finalize(self) -> None:
         """With all that is called, at any remove, each function once, and after those that call
         it: LLVM leaves out what nobody has asked for yet."""
-        self._linking_libraries = _callers_first(self)[1:]
+        for library in _callers_first(self)[1:]:
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(Library._get_module_for_linking(library), preserve=True)
+        self._linking_libraries = []
         super().finalize()
 
 
@@ -84,6 +87,13 @@ class LinkedLibrary(PlainLibrary):
         self._raise_if_finalized()
         self._finalize_dynamic_globals()
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """For callers of other kinds, which link what they call and no more."""
+        whole = Library._get_module_for_linking(self).clone()
+        for library in _callers_first(self)[1:]:
+            whole.link_in(Library._get_module_for_linking(library), preserve=True)
+        return whole
 
     def get_pointer_to_function(self, name: str) -> int:
         """None: there is no machine code."""
@@ -147,9 +157,11 @@ def answers_remembered() -> Iterator[None]:
 
 class DirectLower(Lower):
     """Numba's translation into LLVM's language, in which arguments that are never set again are no
-    variables in memory, nor, where no references are counted, is what is set once at the start. A named tuple of dozens of arrays would be loaded as a whole, some five
-    hundred numbers, wherever one of them is used; and the caller holds the arrays, so that no
-    references to them need counting."""
+    variables in memory, nor, where no references are counted, is what is set once at the start.
+
+    A named tuple of dozens of arrays would be loaded as a whole, some five hundred numbers,
+    wherever one of them is used; and the caller holds the arrays, so that no references to them
+    need counting."""
 
     def pre_lower(self) -> None:
         super().pre_lower()

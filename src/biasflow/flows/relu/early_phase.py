@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, entry, seldom
+from ..._numerics.compilation import borrowing, entry, inner, seldom
 from .events import TURN
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
@@ -129,7 +129,7 @@ def log_of(value: float) -> float:
     return math.log(abs(value)) if value != 0.0 else -math.inf
 
 
-@seldom
+@inner
 def advanced(row: Array, D: Array, t: float, j: int, invariants: Invariants, out: Array) -> None:
     """The state of neuron j after time t with constant D, scaled by its largest part, so that
     nothing overflows."""
@@ -171,7 +171,7 @@ def smallest_root(p: float, q: float, delta: float) -> float:
     return smaller(first, second)
 
 
-@seldom
+@inner
 def first_crossing(
     row: Array, gates: Gates, D: Array, U: Array, slide_count: int, j: int, invariants: Invariants
 ) -> tuple[float, int]:
@@ -329,7 +329,7 @@ def _align(stamp: int) -> Any:
     return align
 
 
-@seldom
+@inner
 def time_to_size(
     row: Array, D: Array, j: int, invariants: Invariants, log_size: float, t: float, wait: float
 ) -> float:

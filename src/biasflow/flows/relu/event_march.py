@@ -119,7 +119,7 @@ def place(
     return slides
 
 
-@seldom_borrowing
+@borrowing
 def start_span(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch) -> float:
     """The first stage at Y, and with it the start of a span; returns Σ(h − y)²."""
     square = field(Y, geometry, slides, s.work, s.slopes[0])

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, inner
 from .dormand_prince import dense, last_coefficient
 from .gated_field import remove_sliding
 from .layout import (
@@ -144,7 +144,7 @@ def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
     return larger(outside, sign * (F0 - F1)) - slack
 
 
-@seldom_borrowing
+@borrowing
 def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its
     output until then.
@@ -165,7 +165,7 @@ def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, i
     return best, group
 
 
-@seldom
+@inner
 def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float:
     """When the b-th slide of neuron j ends, forces being Hermite interpolants over the step;
     NOWHERE if after `end`."""
@@ -220,7 +220,7 @@ def sign_within(start: float, end: float) -> float:
     return math.copysign(1.0, start if start != 0.0 else end)
 
 
-@seldom_borrowing
+@borrowing
 def first_turn(j: int, piece: Piece, best: float) -> float:
     """The first θ < best at which the output weight of neuron j, which slides, changes sign, or
     NOWHERE."""

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, inner, seldom
 from .dormand_prince import NODES, TABLEAU, set_travel
 from .early_phase import sign_of
 from .events import TURN
@@ -169,7 +169,7 @@ def pull_at(theta: float, s: Aside) -> None:
         )
 
 
-@seldom_borrowing
+@borrowing
 def pull_between(theta: float, step: float, h: float, s: Aside) -> None:
     """The pull at both ends of a step from θ, and its rates, into s.course."""
     for k in range(2):
@@ -240,7 +240,7 @@ def look_near(h: float, U: Array, s: Aside) -> None:
         P[START, 0, g], P[END, 0, g], dP[START, 0, g], dP[END, 0, g] = p0, p1, s0, s1
 
 
-@seldom
+@inner
 def decided(
     g: int,
     s: Aside,

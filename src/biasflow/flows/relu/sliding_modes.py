@@ -10,7 +10,7 @@ negative where it is OFF. A group that does not attract is left by the side its 
 from __future__ import annotations
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, inner, seldom
 from .gated_field import add_pull, pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 from .small_algebra import (
@@ -69,7 +69,7 @@ def roomier(slides: Slides, needed: int) -> Slides:
     return grown
 
 
-@seldom_borrowing
+@borrowing
 def inherit(slides: Slides, i: int, heirs: Slides, j: int) -> None:
     """Give neuron j of other slides, which have the room, what neuron i has here."""
     heirs.sizes[j] = slides.sizes[i]
@@ -80,7 +80,7 @@ def inherit(slides: Slides, i: int, heirs: Slides, j: int) -> None:
             heirs.lower[j, a, b] = slides.lower[i, a, b]
 
 
-@seldom_borrowing
+@borrowing
 def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
     """Note neuron j's sliding groups, and factorise their Gram matrix by Gram–Schmidt, twice. Those
     that came before the first that slides no more are factorised already."""
@@ -115,7 +115,7 @@ def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
     slides.sizes[j] = count
 
 
-@seldom
+@inner
 def sliding_among(row: Gates, zero: Index) -> Index:
     """The places in `zero` of groups that slide."""
     count = 0
@@ -129,7 +129,7 @@ def sliding_among(row: Gates, zero: Index) -> Index:
     return places
 
 
-@seldom
+@inner
 def box_least_squares(
     zero: Index, row: Gates, D: Array, F0: Array, F1: Array, geometry: Geometry, still: float
 ) -> bool:
@@ -182,7 +182,7 @@ def box_least_squares(
     return False
 
 
-@seldom
+@inner
 def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, Index]:
     """Those of the groups `zero` that attract, and those that do not."""
     count = 0
@@ -200,7 +200,7 @@ def attracting(zero: Index, sign: float, F0: Array, F1: Array) -> tuple[Index, I
     return held, loose
 
 
-@seldom
+@inner
 def resolve(
     zero: Index, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
 ) -> bool:
@@ -232,7 +232,7 @@ def resolve(
     return sound
 
 
-@seldom
+@inner
 def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
     """⟨D, u_g⟩ with the sliding directions projected out of D."""
     held = sliding_groups(row)
@@ -250,7 +250,7 @@ def held_velocity(g: int, row: Gates, D: Array, geometry: Geometry) -> float:
     return velocity
 
 
-@seldom
+@inner
 def cross(
     g: int, row: Gates, sign: float, F0: Array, F1: Array, geometry: Geometry, D: Array
 ) -> bool:

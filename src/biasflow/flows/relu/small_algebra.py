@@ -155,7 +155,7 @@ def assemble(Q: Array, U: Array, out: Array) -> None:
                     out[j, i] += q * U[g, i]
 
 
-@seldom
+@inner
 def sliding_groups(row: Gates) -> Index:
     """Where a row of gates has SLIDE."""
     count = 0

@@ -235,7 +235,7 @@ def look(frame: Frame, s: Scratch) -> float:
     return first
 
 
-@seldom_borrowing
+@borrowing
 def pull_ends(row: Gates, span: Span, U: Array, course: Array) -> None:
     """What the gates of one neuron pull at both ends of the step, and its rates there."""
     for k in range(2):
@@ -243,7 +243,7 @@ def pull_ends(row: Gates, span: Span, U: Array, course: Array) -> None:
         pull(row, span.rates[k, 0], span.rates[k, 1], U, course[2 + k])
 
 
-@seldom_borrowing
+@borrowing
 def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
     """The forces and their rates at both ends of the step; the field was evaluated last at its
     end."""
@@ -259,7 +259,7 @@ def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
     linear_forces(s.middle, geometry, rates[START, 0], rates[START, 1])
 
 
-@seldom_borrowing
+@borrowing
 def chart(frame: Frame, s: Scratch) -> None:
     """The course of the forces over the step, both ends known."""
     geometry, work = frame.geometry, s.work
