@@ -54,9 +54,9 @@ def copy_rate() -> float:
     """Bytes a second, read and written, of a large sum."""
     import jax
 
-    x = jax.numpy.zeros(2**28, "float32")
-    add = jax.jit(lambda x: x + 1)
-    return 2 * x.nbytes / seconds(lambda: add(x))
+    x, times = jax.numpy.zeros(2**28, "float32"), 20
+    add = jax.jit(lambda x: jax.lax.fori_loop(0, times, lambda _, x: x + 1, x))
+    return 2 * times * x.nbytes / seconds(lambda: add(x))
 
 
 def made_arrays():
@@ -122,20 +122,45 @@ def variants(lanes: int, epochs: int, least: bool) -> dict[str, float]:
         move = jax.lax.dot_general(dT, XT[:, rows], (((1,), (1,)), ((), ())))
         return W + move, A + jax.lax.dot_general(gT, hT, (((1,), (1,)), ((), ())))
 
+    def together(count):
+        """Weights are read and written once in so many batches: what earlier ones of them changed
+        reaches a later one through the products of their inputs."""
+
+        def steps(W, A, step, rows):
+            x = X[rows.reshape(-1)]
+            before = jax.lax.dot_general(W, x, (((1,), (1,)), ((), ())))
+            inner = x @ x.T
+            moved = []
+            for k, some in enumerate(rows):
+                here = slice(k * BATCH, (k + 1) * BATCH)
+                units = before[:, here]
+                if k:
+                    units = units + jnp.concatenate(moved, 1) @ inner[: k * BATCH, here]
+                hT = jax.nn.relu(units)
+                gT = -step * slopes((A @ hT).T, Y[some]).T
+                moved.append((A.T @ gT) * (hT > 0))
+                A = A + jax.lax.dot_general(gT, hT, (((1,), (1,)), ((), ())))
+            return W + jnp.concatenate(moved, 1) @ x, A
+
+        steps.__name__, steps.count = f"{count} batches a product", count
+        return steps
+
     def products_alone(W, A, step, rows):
         """Two of the three products, and nothing else."""
         x = X[rows]
         return W + (-1e-9 * (x @ W.T)).T @ x, A
 
-    for one in (transposed,) if least else (gradient_first, transposed, products_alone):
+    rest = [together(6), products_alone, gradient_first]
+    for one in (transposed,) if least else (transposed, *rest):
+        shape = (-1, one.count, BATCH) if hasattr(one, "count") else (-1, BATCH)
 
-        def epoch(W, A, step, key, one=one):
+        def epoch(W, A, step, key, one=one, shape=shape):
             order = jax.random.permutation(key, IMAGES)[: IMAGES // BATCH * BATCH]
 
             def body(params, rows):
                 return one(*params, step, rows), None
 
-            return jax.lax.scan(body, (W, A), order.reshape(-1, BATCH))[0]
+            return jax.lax.scan(body, (W, A), order.reshape(shape))[0]
 
         def many(W, A, keys, epoch=epoch):
             def body(params, keys):
@@ -162,17 +187,18 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
     for given in ("", FLAGS):
         sizes = [str(lanes), str(epochs), str(int(bool(given)))]
         called = [sys.executable, __file__, "--one-process", *sizes]
-        ran = subprocess.run(
-            called, capture_output=True, text=True, env={**os.environ, "XLA_FLAGS": given}
+        ran = subprocess.Popen(
+            called, stdout=subprocess.PIPE, text=True, env={**os.environ, "XLA_FLAGS": given}
         )
-        for line in ran.stdout.splitlines():
+        for line in ran.stdout:
+            print(given, line, end="", file=sys.stderr, flush=True)
             for name, epoch in json.loads(line).items():
                 if name == "as the package has it":
                     ours[given] = epoch
                 share = lanes * flops_an_epoch(WideNetwork(WIDTH, PIXELS)) / epoch / 1e12 / peak
                 rows.append([name, given or "none", f"{epoch:.4f}", f"{100 * share:.0f}%"])
-        if ran.returncode:
-            rows.append([ran.stderr.strip().splitlines()[-1][:60], given or "none", "", ""])
+        if ran.wait():
+            rows.append([f"ended with {ran.returncode}", given or "none", "", ""])
     steps, weights = IMAGES // BATCH, 4 * WIDTH * PIXELS
     hidden = 4 * BATCH * WIDTH
     least = lanes * steps * (3 * weights + 6 * hidden) / rate

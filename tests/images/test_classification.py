@@ -6,6 +6,7 @@ import pytest
 
 import biasflow as bf
 from biasflow._core.results import Result
+from biasflow.images import classifier_training
 from biasflow.images.classifier_training import (
     Arrays,
     EpochSchedule,
@@ -67,6 +68,25 @@ def test_lanes_do_not_change_a_run():
         # rounding, grown over at most 100 steps
         assert lane.history == pytest.approx(single.history, rel=1e-3, abs=1e-5)
     assert {lane.result for lane in together} == {Result.CONVERGED, Result.STEP_LIMIT}
+
+
+def test_runs_of_one_key_in_one_go_see_batches_together_and_end_the_same(monkeypatch):
+    runs = [Run(1.0, step, 3) for step in (0.1, 0.02, 0.5)]
+    plan = EpochSchedule(batch=16, epochs=3, every=3, precision="float32")
+    seen, held = [], classifier_training.Lanes.__init__
+
+    def watched(self, *arguments):
+        held(self, *arguments)
+        seen.append(self._one_order)
+
+    monkeypatch.setattr(classifier_training.Lanes, "__init__", watched)
+    arrays = made()
+    together = train_classifiers(NETWORK, arrays, runs, plan)
+    for one, run in zip(together, runs, strict=True):
+        (alone,) = train_classifiers(NETWORK, arrays, [run], plan)
+        assert one.history == pytest.approx(alone.history, rel=1e-5)
+    train_classifiers(NETWORK, arrays, [*runs, Run(1.0, 0.1, 4)], plan)
+    assert seen == [True, False, False, False, False]
 
 
 def test_ways_to_end():

@@ -218,7 +218,14 @@ class _Queue:
 
         self._runs, self._schedule, self._begin = runs, schedule, begin
         self._checkpoints = checkpoints
-        self._lanes = Lanes(network, arrays, schedule, any(run.unbiased for run in runs))
+        in_one_go = schedule.every == schedule.epochs and len(runs) <= schedule.lanes
+        self._lanes = Lanes(
+            network,
+            arrays,
+            schedule,
+            any(run.unbiased for run in runs),
+            in_one_go and len({run.key for run in runs}) == 1 < len(runs) and not checkpoints,
+        )
         self._about = identity(network, arrays, schedule) if checkpoints else {}
         self._waiting = deque(range(len(runs)))
         self._saved_at = time.monotonic()
@@ -363,10 +370,16 @@ def _ended(measured: Any, epoch: int, schedule: EpochSchedule) -> Result | None:
 
 class Lanes:
     """The compiled programs of a batch of runs, over one set of arrays. subtracting: whether some
-    run is unbiased."""
+    run is unbiased. one_order: runs of one key, side by side from start to end, see every batch
+    together: it is gathered once."""
 
     def __init__(
-        self, network: Any, arrays: Arrays, schedule: EpochSchedule, subtracting: bool = False
+        self,
+        network: Any,
+        arrays: Arrays,
+        schedule: EpochSchedule,
+        subtracting: bool = False,
+        one_order: bool = False,
     ) -> None:
         import jax.numpy as jnp
 
@@ -376,7 +389,7 @@ class Lanes:
         )
         self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
         self.programs = _programs(network, schedule.batch, schedule.every, schedule.precision)
-        self._subtracting = subtracting
+        self._subtracting, self._one_order = subtracting, one_order
 
     def advanced(self, params: Any, runs: Sequence[Run], shifts: Any, epochs: Sequence[int]) -> Any:
         """The weights `every` epochs on, where each run has then been trained so many epochs."""
@@ -390,6 +403,8 @@ class Lanes:
                 for run, epoch in zip(runs, epochs, strict=True)
             ]
         )
+        if self._one_order:
+            return self.programs.advance_in_step(params, steps, keys[0], shifts[0], *self.train)
         return self.programs.advance(params, steps, keys, shifts[0], *self.train)
 
     def measured(self, params: Any, shifts: Any) -> Array:
@@ -425,6 +440,7 @@ class Lanes:
 @dataclass(frozen=True, eq=False)
 class _Programs:
     advance: Callable[..., Any]
+    advance_in_step: Callable[..., Any]
     measure: Callable[..., Any]
     logits: Callable[..., Any]
     score: Callable[..., Any]
@@ -477,6 +493,7 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
 
     return _Programs(
         jax.jit(_mapped(advance, (0, 0, 0, 0, None, None))),
+        jax.jit(_mapped(advance, (0, 0, None, 0, None, None))),
         jax.jit(_mapped(measure, (0, 0, None, None))),
         jax.jit(_mapped(logits, (0, None))),
         jax.jit(score),
