@@ -17,19 +17,27 @@ from typing import Any
 
 import numba
 from llvmlite import binding as llvm
-from numba.core import codegen, compiler, compiler_machinery, ir, lowering, typed_passes, types
-from numba.core.targetconfig import ConfigStack
+from numba.core import (
+    codegen,
+    compiler,
+    compiler_machinery,
+    ir,
+    lowering,
+    targetconfig,
+    typed_passes,
+    types,
+)
 
 Library: Any = codegen.JITCodeLibrary
 Compiler: Any = compiler.Compiler
+ConfigStack: Any = targetconfig.ConfigStack
 Builtin: Any = types.Function
 Lower: Any = lowering.Lower
 Lowering: Any = typed_passes.NativeLowering
 register_pass: Any = compiler_machinery.register_pass
 APART = ("optsize", "noinline")
 """What LLVM is told of code that seldom runs: to keep it short, and out of the code that calls it.
-Loops that were unrolled and functions that were copied into several others took half of the time of
-optimiser and code generator."""
+"""
 
 
 class _Unset:
@@ -71,7 +79,7 @@ class PlainLibrary(Library):
         for library in _callers_first(self)[1:]:
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(Library._get_module_for_linking(library), preserve=True)
-        self._linking_libraries = []
+        self._linking_libraries: list[Any] = []
         super().finalize()
 
 
