@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..._core.arguments import Array, Mask
+from ..._core.arguments import Array, Index, Mask
 from ...limits.newton import weighted_gram
 from ...potentials.potential import MirrorPoint
 
@@ -135,7 +135,7 @@ class _Stretches:
 
 
 def _looked_at(
-    field: Field, times: Array, nus: Array, pieces: tuple[Any, ...], of: Array, ends: Array
+    field: Field, times: Array, nus: Array, pieces: tuple[Any, ...], of: Index, ends: Array
 ) -> _Stretches:
     """Stretches of some pieces, each until its end."""
     chosen = pieces[of[0] : of[-1] + 1]
