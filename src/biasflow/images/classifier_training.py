@@ -5,8 +5,8 @@ A run is a start scale, a step size and a key. Runs of one network advance toget
 lane, `every` epochs in one compiled call (scan over epochs and batches, permutations drawn on the
 device). A run leaves when it has converged, diverged or used its epochs, and the next one takes its
 lane; when none is left, the others close ranks. Weights are float32; `precision` is that of the
-products in training ('tensorfloat32' or 'float32'; a CPU has float32 only). Losses and errors are
-always measured in float32.
+products in training ('bfloat16', inputs and hidden units included; 'tensorfloat32', which is
+float32 on a CPU; 'float32'). Losses and errors are always measured in float32.
 
 Runs may keep checkpoints: weights, epoch and history. Permutations follow from the key and the
 epoch, so that a run that goes on from one gives the numbers it would have given.
@@ -35,7 +35,7 @@ from ..sweeps.versions import code_version
 
 EVALUATED_TOGETHER = 1000
 """Images that are evaluated together."""
-PRECISIONS = ("tensorfloat32", "float32")
+PRECISIONS = ("bfloat16", "tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 """Columns of `TrainedClassifier.history`."""
 
@@ -59,7 +59,8 @@ class Run:
 @dataclass(frozen=True)
 class EpochSchedule:
     """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no
-    training error), most lanes."""
+    training error), most lanes. growth: a run is measured again when its epochs have grown by this
+    share; a measurement can take as long as several epochs."""
 
     batch: int = 256
     epochs: int = 500
@@ -67,6 +68,7 @@ class EpochSchedule:
     loss: float = 1e-5
     precision: str = "tensorfloat32"
     lanes: int = 16
+    growth: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "every", "lanes"):
@@ -75,6 +77,10 @@ class EpochSchedule:
         one_of("precision", self.precision, PRECISIONS)
         if self.epochs % self.every:
             raise InputError(f"every: {self.every} does not divide the {self.epochs} epochs")
+
+    def is_due(self, epoch: int, last: float) -> bool:
+        """Whether a run that was last measured then is measured now."""
+        return epoch >= min(self.epochs, (1 + self.growth) * last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,10 +261,14 @@ class _Queue:
         runs = [self._runs[seat.index] for seat in self._seats]
         epochs = [seat.epoch for seat in self._seats]
         self._params = self._lanes.advanced(self._params, runs, self._shifts, epochs)
-        measured = self._lanes.measured(self._params, self._shifts)
+        due = [
+            not seat.over and self._schedule.is_due(seat.epoch, seat.history[-1][0])
+            for seat in self._seats
+        ]
+        measured = self._lanes.measured(self._params, self._shifts) if any(due) else None
         ended = []
         for lane, seat in enumerate(self._seats):
-            if not seat.over:
+            if measured is not None and due[lane]:
                 seat.history.append([float(seat.epoch), *measured[lane]])
                 result = _ended(measured[lane], seat.epoch, self._schedule)
                 if result is not None:
@@ -276,8 +286,8 @@ class _Queue:
 
         for lane, seat in enumerate(self._seats):
             if self._checkpoints and not seat.over:
-                leaves = [np.asarray(leaf[lane]) for leaf in jax.tree.leaves(self._params)]
-                arrays = {f"leaf{k}": leaf for k, leaf in enumerate(leaves)}
+                leaves = [np.ravel(leaf[lane]) for leaf in jax.tree.leaves(self._params)]
+                arrays = {"weights": np.concatenate(leaves)}
                 state = {"epoch": seat.epoch, "history": seat.history}
                 of = {**self._about, "run": asdict(self._runs[seat.index])}
                 self._checkpoints[seat.index].keep(arrays, state, of)
@@ -316,8 +326,11 @@ class _Queue:
         saved = self._checkpoints[index].load(of) if self._checkpoints else None
         if saved is None:
             return _Seat(index, start, 0, [[0.0, *measured]]), start, shifts
-        leaves = [jnp.asarray(saved.arrays[f"leaf{k}"]) for k in range(len(saved.arrays))]
-        params = jax.tree.unflatten(jax.tree.structure(start), leaves)
+        leaves, tree = jax.tree.flatten(start)
+        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+        flat = np.split(saved.arrays["weights"], ends)
+        pairs = zip(flat, leaves, strict=True)
+        params = tree.unflatten([jnp.asarray(held).reshape(leaf.shape) for held, leaf in pairs])
         return _Seat(index, start, saved.state["epoch"], saved.state["history"]), params, shifts
 
     def _close_ranks(self) -> None:
@@ -387,6 +400,8 @@ class Lanes:
             jnp.asarray(arrays.train_x, jnp.float32),
             jnp.asarray(arrays.train_y, jnp.int32),
         )
+        narrow = jnp.bfloat16 if schedule.precision == "bfloat16" else jnp.float32
+        self._inputs = self.train[0].astype(narrow)
         self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
         self.programs = _programs(network, schedule.batch, schedule.every, schedule.precision)
         self._subtracting, self._one_order = subtracting, one_order
@@ -404,8 +419,12 @@ class Lanes:
             ]
         )
         if self._one_order:
-            return self.programs.advance_in_step(params, steps, keys[0], shifts[0], *self.train)
-        return self.programs.advance(params, steps, keys, shifts[0], *self.train)
+            return self.programs.advance_in_step(
+                params, steps, keys[0], shifts[2], self._inputs, self.train[1]
+            )
+        return self.programs.advance(
+            params, steps, keys, shifts[2], self._inputs, self.train[1]
+        )
 
     def measured(self, params: Any, shifts: Any) -> Array:
         """Training loss, training error and test error of each lane."""
@@ -419,20 +438,26 @@ class Lanes:
     def begun(self, start: Any, run: Run) -> tuple[Any, list[float]]:
         """What is subtracted from the logits of a run, and what is measured at its start.
 
-        Its logits there where it is unbiased; else zeros, of one shape in every lane.
+        Its logits there where it is unbiased; else zeros, of one shape in every lane: of training
+        and test images as they are measured, and of training images as they are trained, rounded
+        in the same way.
         """
         import jax
         import jax.numpy as jnp
 
         alone = jax.tree.map(lambda leaf: leaf[None], start)
         logits = [self.programs.logits(alone, x)[0] for x, _ in (self.train, self.test)]
-        shifts = tuple(
-            values * float(run.unbiased) if self._subtracting else jnp.zeros((1, 1), jnp.float32)
-            for values in logits
-        )
+        rounded = []
+        if self._subtracting:
+            rounded = [self.programs.rounded_logits(alone, self._inputs)[0]]
+        shifts = tuple(values * float(run.unbiased) for values in (*logits, *rounded))
+        if not self._subtracting:
+            shifts = (jnp.zeros((1, 1), jnp.float32),) * 3
         train, test = (
             self.programs.score(values - shift, y)
-            for values, shift, (_, y) in zip(logits, shifts, (self.train, self.test), strict=True)
+            for values, shift, (_, y) in zip(
+                logits, shifts[:2], (self.train, self.test), strict=True
+            )
         )
         return shifts, [float(train[0]), float(train[1]), float(test[1])]
 
@@ -443,6 +468,7 @@ class _Programs:
     advance_in_step: Callable[..., Any]
     measure: Callable[..., Any]
     logits: Callable[..., Any]
+    rounded_logits: Callable[..., Any]
     score: Callable[..., Any]
 
 
@@ -452,6 +478,8 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
     import jax.numpy as jnp
 
     cross_entropy = CrossEntropyLoss()
+    # with inputs in bfloat16 the output layer is the only product of float32 that is left
+    products = "tensorfloat32" if precision == "bfloat16" else precision
 
     def risk(params: Any, x: Any, shift: Any, y: Any) -> Any:
         return cross_entropy(network(params, x) - shift, y)
@@ -469,19 +497,20 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
             order = jax.random.permutation(key, len(X))[:used].reshape(-1, batch)
             return jax.lax.scan(one_batch, params, order)
 
-        with jax.default_matmul_precision(precision):
+        with jax.default_matmul_precision(products):
             return jax.lax.scan(one_epoch, params, jax.random.split(key, every))[0]
 
-    def by_blocks(params: Any, function: Callable[..., Any], *arrays: Any) -> Any:
-        with jax.default_matmul_precision("float32"):
+    def by_blocks(params: Any, X: Any, products: str, size: int) -> Any:
+        with jax.default_matmul_precision(products):
             return jax.lax.map(
-                lambda sample: function(params, *sample),
-                arrays,
-                batch_size=min(EVALUATED_TOGETHER, len(arrays[0])),
+                lambda x: network(params, x[None])[0], X, batch_size=min(size, len(X))
             )
 
     def logits(params: Any, X: Any) -> Any:
-        return by_blocks(params, lambda params, x: network(params, x[None])[0], X)
+        return by_blocks(params, X, "float32", EVALUATED_TOGETHER)
+
+    def rounded_logits(params: Any, X: Any) -> Any:
+        return by_blocks(params, X, products, batch)
 
     def measure(params: Any, shift: Any, X: Any, Y: Any) -> Any:
         return score(logits(params, X) - shift, Y)
@@ -496,6 +525,7 @@ def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs
         jax.jit(_mapped(advance, (0, 0, None, 0, None, None))),
         jax.jit(_mapped(measure, (0, 0, None, None))),
         jax.jit(_mapped(logits, (0, None))),
+        jax.jit(_mapped(rounded_logits, (0, None))),
         jax.jit(score),
     )
 

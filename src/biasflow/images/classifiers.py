@@ -2,11 +2,13 @@
 readout (W, App. E).
 
 All are free of biases, so that they are homogeneous: scaling the start by α scales the outputs by
-α^D. They are written for one batch of inputs (n, ...) and give logits (n, classes).
+α^D. They are written for one batch of inputs (n, ...) and give logits (n, classes). Below the
+output layer they compute in the type of their inputs; weights and logits are float32.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -74,14 +76,15 @@ class WideNetwork:
         """What the output layer sees, (n, width)."""
         import jax
 
-        return jax.nn.relu(x @ params.hidden[0].T)
+        return jax.nn.relu(x @ params.hidden[0].astype(x.dtype).T)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:
         """Units first, (width, n): the gradient of W is then rows times columns in memory, which
         tensor cores want of float32."""
         import jax
 
-        return (params.output @ jax.nn.relu(params.hidden[0] @ x.T)).T
+        hidden = jax.nn.relu(params.hidden[0].astype(x.dtype) @ x.T)
+        return (params.output @ hidden.astype(params.output.dtype)).T
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,15 @@ class VggNetwork:
 
     blocks: channels. The default is W's 64-M-128-M-256-256-M-512-512-M-FC; started at
     α·U(−√(6/n_in), √(6/n_in)).
-    side, colours: of the images.
+    side, colours: of the images. products: the layers, counted from the bottom, that are one matrix
+    product of 3×3 patches, which a GPU may do faster than it convolves.
     """
 
     blocks: tuple[tuple[int, ...], ...] = ((64,), (128,), (256, 256), (512, 512))
     side: int = 32
     colours: int = 3
     classes: int = 10
+    products: tuple[int, ...] = (0,)
 
     @property
     def homogeneity(self) -> int:
@@ -129,21 +134,90 @@ class VggNetwork:
         """What the output layer sees, (n, pixels·channels of the last block)."""
         import jax
 
-        layers = iter(params.hidden)
+        product, pooled = _patch_product(), _pooled_relu()
+        layers = enumerate(params.hidden)
         for block in self.blocks:
-            for _ in block:
-                x = jax.nn.relu(
-                    jax.lax.conv_general_dilated(
-                        x, next(layers), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-                    )
-                )
-            x = x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2] // 2, 2, x.shape[3]).max(
-                axis=(2, 4)
-            )
+            for left in reversed(range(len(block))):
+                k, kernel = next(layers)
+                kernel = kernel.astype(x.dtype)
+                x = product(x, kernel) if k in self.products else _convolved(x, kernel)
+                x = jax.nn.relu(x) if left else pooled(x)
         return x.reshape(x.shape[0], -1)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:
-        return self.features(params, x) @ params.output.T
+        return self.features(params, x).astype(params.output.dtype) @ params.output.T
+
+
+def _convolved(x: Any, kernel: Any) -> Any:
+    import jax
+
+    return jax.lax.conv_general_dilated(
+        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+
+
+@functools.cache
+def _pooled_relu() -> Any:
+    """The largest of 2×2 pixels, or zero: the same as the largest of their positive parts, which
+    would be four times as many. A slope goes to the first of equals."""
+    import jax
+    import jax.numpy as jnp
+
+    def corners(x: Any) -> list[Any]:
+        n, h, w, c = x.shape
+        x = x.reshape(n, h // 2, 2, w // 2, 2, c)
+        return [x[:, :, i, :, j] for i in (0, 1) for j in (0, 1)]
+
+    @jax.custom_vjp
+    def pooled(x: Any) -> Any:
+        return jax.nn.relu(functools.reduce(jnp.maximum, corners(x)))
+
+    def backward(x: Any, slope: Any) -> tuple[Any]:
+        four = corners(x)
+        largest = functools.reduce(jnp.maximum, four)
+        free, parts = largest > 0, []
+        for part in four:
+            here = free & (part == largest)
+            free = free & ~here
+            parts.append(jnp.where(here, slope, 0).astype(x.dtype))
+        rows = [jnp.stack(parts[k : k + 2], axis=3) for k in (0, 2)]
+        return (jnp.stack(rows, axis=2).reshape(x.shape),)
+
+    pooled.defvjp(lambda x: (pooled(x), x), backward)
+    return pooled
+
+
+@functools.cache
+def _patch_product() -> Any:
+    """A 3×3 convolution with its slopes, each a product of patches and one matrix."""
+    import jax
+    import jax.numpy as jnp
+
+    def patches(x: Any) -> Any:
+        """(n, h, w, 9·channels), filled up with zeros to a multiple of eight."""
+        _, h, w, c = x.shape
+        wide = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+        parts = [wide[:, i : i + h, j : j + w] for i in range(3) for j in range(3)]
+        parts += [jnp.zeros((*x.shape[:-1], -9 * c % 8), x.dtype)]
+        return jnp.concatenate(parts, axis=-1)
+
+    def as_matrix(kernel: Any) -> Any:
+        rows = kernel.reshape(-1, kernel.shape[-1])
+        return jnp.pad(rows, ((0, -len(rows) % 8), (0, 0)))
+
+    @jax.custom_vjp
+    def product(x: Any, kernel: Any) -> Any:
+        return patches(x) @ as_matrix(kernel)
+
+    def backward(held: tuple[Any, Any], slope: Any) -> tuple[Any, Any]:
+        x, kernel = held
+        turned = kernel[::-1, ::-1].swapaxes(2, 3)
+        rows = 9 * x.shape[-1]
+        moved = jnp.einsum("nhwp,nhwo->po", patches(x), slope)[:rows].reshape(kernel.shape)
+        return patches(slope) @ as_matrix(turned), moved
+
+    product.defvjp(lambda x, kernel: (product(x, kernel), (x, kernel)), backward)
+    return product
 
 
 @dataclass(frozen=True)
