@@ -4,6 +4,8 @@ that the GPU shows here.
 Random images: timings do not depend on what they show. Without a GPU it says so and stops.
 --variants: other ways to write the same step, twelve runs in tensorfloat32, and what bounds them;
 a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
+--network vgg: W's VGG11-like network on CIFAR-10-sized data, one run; with --variants, which layers
+are best written as products, and which flags help.
 """
 
 from __future__ import annotations
@@ -216,13 +218,110 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
         flags.write_text(best)
 
 
+VGG_IMAGES, VGG_BATCH = 50_000, 128
+VGG_FLAGS = (
+    "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,CONVOLUTION",
+    "--xla_gpu_enable_triton_gemm=false",
+    "--xla_gpu_force_conv_nhwc=true",
+)
+VGG_WAYS = {
+    "first layer a product": ("bfloat16", [0]),
+    "no products": ("bfloat16", []),
+    "first and last two products": ("bfloat16", [0, 4, 5]),
+    "first, last four products": ("bfloat16", [0, 2, 3, 4, 5]),
+    "all products": ("bfloat16", [0, 1, 2, 3, 4, 5]),
+    "tensorfloat32, first a product": ("tensorfloat32", [0]),
+    "tensorfloat32, no products": ("tensorfloat32", []),
+    "float32, first a product": ("float32", [0]),
+}
+VGG_MOST_S = 80.0
+
+
+def vgg_arrays():
+    import numpy as np
+
+    from biasflow.images.classifier_training import Arrays
+
+    rng = np.random.default_rng(0)
+    pairs = [
+        (rng.random((n, 32, 32, 3), np.float32), rng.integers(10, size=n))
+        for n in (VGG_IMAGES, 1000)
+    ]
+    return Arrays(*pairs[0], *pairs[1])
+
+
+def vgg_flops_an_epoch(network) -> float:
+    """Of one run: three products a layer."""
+    side, below, total = network.side, network.colours, 0
+    for block in network.blocks:
+        for width in block:
+            total += side**2 * 9 * below * width
+            below = width
+        side //= 2
+    total += side**2 * below * network.classes
+    return 3 * 2 * total * (VGG_IMAGES // VGG_BATCH * VGG_BATCH)
+
+
+def vgg_ways(ways: list[str], most_s: float) -> None:
+    """A line a way: seconds an epoch, and seconds until it was compiled."""
+    from timing import advancing
+
+    from biasflow.images.classifier_training import EpochSchedule, Run
+    from biasflow.images.classifiers import VggNetwork
+
+    begun, arrays = time.monotonic(), vgg_arrays()
+    for way in ways:
+        if time.monotonic() - begun > most_s:
+            print(json.dumps({"way": way, "left out": "the time is up"}), flush=True)
+            continue
+        precision, products = VGG_WAYS[way]
+        network = VggNetwork(products=tuple(products))
+        schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision)
+        advance = advancing(network, arrays, [Run(1.0, 1e-4)], schedule)
+        start = time.monotonic()
+        epoch = seconds(advance)
+        rate = vgg_flops_an_epoch(network) / epoch / 1e12
+        told = {"way": way, "precision": precision, "products": products, "s / epoch": epoch}
+        told |= {"TFLOP/s": rate, "compiled in s": time.monotonic() - start - 2 * epoch}
+        print(json.dumps(told), flush=True)
+
+
+def all_vgg_variants() -> None:
+    """Every way, then the fastest with each flag of XLA, in processes of their own."""
+    begun, fastest = time.monotonic(), {}
+    for given in ("", *VGG_FLAGS):
+        left = VGG_MOST_S - (time.monotonic() - begun)
+        ways = [min(fastest, key=fastest.get)] if fastest else list(VGG_WAYS)
+        if left < 0:
+            print(json.dumps({"XLA_FLAGS": given, "left out": "the time is up"}), flush=True)
+            continue
+        ran = subprocess.Popen(
+            [sys.executable, __file__, "--vgg-ways", str(left), *ways],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "XLA_FLAGS": given},
+        )
+        for line in ran.stdout:
+            print(given, line, end="", flush=True)
+            told = json.loads(line)
+            if not given and "s / epoch" in told:
+                fastest[told["way"]] = told["s / epoch"]
+        if ran.wait():
+            print(given, f"ended with {ran.returncode}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer lanes")
     parser.add_argument("--variants", action="store_true", help="other ways to write the step")
     parser.add_argument("--flags", type=Path, help="with --variants: where to write flags of XLA")
     parser.add_argument("--one-process", nargs=3, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--network", choices=("wide", "vgg"), default="wide")
+    parser.add_argument("--vgg-ways", nargs="+", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.vgg_ways:
+        vgg_ways(chosen.vgg_ways[1:], float(chosen.vgg_ways[0]))
+        return
     if chosen.one_process:
         lanes, epochs, least = chosen.one_process
         variants(lanes, epochs, bool(least))
@@ -234,6 +333,9 @@ def main() -> None:
 
     if jax.default_backend() == "cpu":
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
+        return
+    if chosen.network == "vgg":
+        all_vgg_variants() if chosen.variants else vgg_ways(list(VGG_WAYS)[:1], VGG_MOST_S)
         return
     if chosen.variants:
         all_variants(LANES[-1], chosen.flags, VARIANT_EPOCHS)
