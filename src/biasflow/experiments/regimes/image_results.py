@@ -14,13 +14,14 @@ import numpy as np
 
 from ..._core.arguments import one_of
 from ...errors import InputError
-from ...images.training_points import vgg_point
+from ...images.vgg_trainings import vgg_point
 from ...images.wide_trainings import wide_point
 
 if TYPE_CHECKING:
     import xarray
 
 WIDE_RESULTS, VGG_RESULTS = "fig4e-2.nc", "fig4f-1.nc"
+NEXT_VGG_RESULTS = "fig4f-2.nc"
 """Files in `shipped/`; another content has another name, since stores remember points by their
 settings."""
 EARLIER = {WIDE_RESULTS: "fig4e-1.nc"}
