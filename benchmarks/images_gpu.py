@@ -276,7 +276,7 @@ def vgg_ways(ways: list[str], most_s: float) -> None:
             continue
         precision, products = VGG_WAYS[way]
         network = VggNetwork(products=tuple(products))
-        schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision)
+        schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision, summed_apart=True)
         advance = advancing(network, arrays, [Run(1.0, 1e-4)], schedule)
         start = time.monotonic()
         epoch = seconds(advance)

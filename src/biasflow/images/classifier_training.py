@@ -35,6 +35,7 @@ from .classifier_programs import Arrays, Lanes, Run
 PRECISIONS = ("bfloat16", "tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 """Columns of `TrainedClassifier.history`."""
+SCHEDULE = ("batch", "every", "precision", "summed_apart")
 NUMBERS = (f"{__package__}.classifier_programs", f"{__package__}.classifiers")
 """Modules that a training's numbers rest on: a checkpoint outlives changes of all others."""
 
@@ -43,7 +44,9 @@ NUMBERS = (f"{__package__}.classifier_programs", f"{__package__}.classifiers")
 class EpochSchedule:
     """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no
     training error), most lanes. growth: a run is measured again when its epochs have grown by this
-    share; a measurement can take as long as several epochs."""
+    share; a measurement can take as long as several epochs. summed_apart: moves are added up for
+    `every` epochs before the weights take them: a single one can be less than the rounding of a
+    large weight."""
 
     batch: int = 256
     epochs: int = 500
@@ -52,6 +55,7 @@ class EpochSchedule:
     precision: str = "tensorfloat32"
     lanes: int = 16
     growth: float = 0.0
+    summed_apart: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "every", "lanes"):
@@ -325,7 +329,7 @@ def identity(network: Any, arrays: Arrays, schedule: EpochSchedule) -> dict[str,
         "network": repr(network),
         "data set": _digest(arrays),
         "version": modules_version(*NUMBERS),
-        "schedule": {name: getattr(schedule, name) for name in ("batch", "every", "precision")},
+        "schedule": {name: getattr(schedule, name) for name in SCHEDULE},
     }
 
 

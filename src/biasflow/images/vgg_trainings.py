@@ -111,7 +111,8 @@ def vgg_training(
     """One training, from its checkpoint where there is one; cut off by the clock, `finished` is
     zero and there are curves alone."""
     told = read_training(training)
-    schedule = EpochSchedule(batch, epochs, every, loss, told.precision, lanes=1, growth=GROWTH)
+    plan = {"lanes": 1, "growth": GROWTH, "summed_apart": True}
+    schedule = EpochSchedule(batch, epochs, every, loss, told.precision, **plan)
     network, arrays = vgg_arrays(tuple(map(tuple, blocks)), tuple(products), train, test)
     run = Run(told.alpha, told.step, told.seed, told.reading == "unbiased")
     trained, start, probe = network, None, arrays.test_x[:probes]
