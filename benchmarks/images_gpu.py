@@ -5,7 +5,7 @@ Random images: timings do not depend on what they show. Without a GPU it says so
 --variants: other ways to write the same step, twelve runs in tensorfloat32, and what bounds them;
 a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
 --network vgg: W's VGG11-like network on CIFAR-10-sized data, one run; with --variants, which layers
-are best written as products, and which flags help.
+are best written as products, and which flags help. With --quick a tiny one, which a CPU can do.
 """
 
 from __future__ import annotations
@@ -234,23 +234,24 @@ VGG_WAYS = {
     "tensorfloat32, no products": ("tensorfloat32", []),
     "float32, first a product": ("float32", [0]),
 }
-VGG_MOST_S = 80.0
+VGG_WAYS_S, VGG_MOST_S = 60.0, 80.0
+"""Seconds after which no other way, and no other flag, is begun."""
+TINY = {"blocks": ((4,), (4,), (4, 4), (4, 4))}
 
 
-def vgg_arrays():
+def vgg_arrays(images):
     import numpy as np
 
     from biasflow.images.classifier_training import Arrays
 
     rng = np.random.default_rng(0)
     pairs = [
-        (rng.random((n, 32, 32, 3), np.float32), rng.integers(10, size=n))
-        for n in (VGG_IMAGES, 1000)
+        (rng.random((n, 32, 32, 3), np.float32), rng.integers(10, size=n)) for n in (images, 1000)
     ]
     return Arrays(*pairs[0], *pairs[1])
 
 
-def vgg_flops_an_epoch(network) -> float:
+def vgg_flops_an_epoch(network, images) -> float:
     """Of one run: three products a layer."""
     side, below, total = network.side, network.colours, 0
     for block in network.blocks:
@@ -259,44 +260,45 @@ def vgg_flops_an_epoch(network) -> float:
             below = width
         side //= 2
     total += side**2 * below * network.classes
-    return 3 * 2 * total * (VGG_IMAGES // VGG_BATCH * VGG_BATCH)
+    return 3 * 2 * total * (images // VGG_BATCH * VGG_BATCH)
 
 
-def vgg_ways(ways: list[str], most_s: float) -> None:
+def vgg_ways(ways: list[str], most_s: float, quick: bool) -> None:
     """A line a way: seconds an epoch, and seconds until it was compiled."""
     from timing import advancing
 
     from biasflow.images.classifier_training import EpochSchedule, Run
     from biasflow.images.classifiers import VggNetwork
 
-    begun, arrays = time.monotonic(), vgg_arrays()
+    begun, images = time.monotonic(), 2 * VGG_BATCH if quick else VGG_IMAGES
+    arrays = vgg_arrays(images)
     for way in ways:
         if time.monotonic() - begun > most_s:
             print(json.dumps({"way": way, "left out": "the time is up"}), flush=True)
             continue
         precision, products = VGG_WAYS[way]
-        network = VggNetwork(products=tuple(products))
+        network = VggNetwork(products=tuple(products), **(TINY if quick else {}))
         schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision, summed_apart=True)
         advance = advancing(network, arrays, [Run(1.0, 1e-4)], schedule)
         start = time.monotonic()
         epoch = seconds(advance)
-        rate = vgg_flops_an_epoch(network) / epoch / 1e12
+        rate = vgg_flops_an_epoch(network, images) / epoch / 1e12
         told = {"way": way, "precision": precision, "products": products, "s / epoch": epoch}
         told |= {"TFLOP/s": rate, "compiled in s": time.monotonic() - start - 2 * epoch}
         print(json.dumps(told), flush=True)
 
 
-def all_vgg_variants() -> None:
+def all_vgg_variants(quick: bool) -> None:
     """Every way, then the fastest with each flag of XLA, in processes of their own."""
     begun, fastest = time.monotonic(), {}
     for given in ("", *VGG_FLAGS):
-        left = VGG_MOST_S - (time.monotonic() - begun)
+        left = (VGG_MOST_S if given else VGG_WAYS_S) - (time.monotonic() - begun)
         ways = [min(fastest, key=fastest.get)] if fastest else list(VGG_WAYS)
         if left < 0:
             print(json.dumps({"XLA_FLAGS": given, "left out": "the time is up"}), flush=True)
             continue
         ran = subprocess.Popen(
-            [sys.executable, __file__, "--vgg-ways", str(left), *ways],
+            [sys.executable, __file__, *["--quick"] * quick, "--vgg-ways", str(left), *ways],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "XLA_FLAGS": given},
@@ -320,7 +322,7 @@ def main() -> None:
     parser.add_argument("--vgg-ways", nargs="+", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.vgg_ways:
-        vgg_ways(chosen.vgg_ways[1:], float(chosen.vgg_ways[0]))
+        vgg_ways(chosen.vgg_ways[1:], float(chosen.vgg_ways[0]), chosen.quick)
         return
     if chosen.one_process:
         lanes, epochs, least = chosen.one_process
@@ -331,11 +333,14 @@ def main() -> None:
     import jax
     from timing import advancing, table
 
-    if jax.default_backend() == "cpu":
+    if jax.default_backend() == "cpu" and not (chosen.quick and chosen.network == "vgg"):
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
         return
     if chosen.network == "vgg":
-        all_vgg_variants() if chosen.variants else vgg_ways(list(VGG_WAYS)[:1], VGG_MOST_S)
+        if chosen.variants:
+            all_vgg_variants(chosen.quick)
+        else:
+            vgg_ways(list(VGG_WAYS)[:1], VGG_WAYS_S, chosen.quick)
         return
     if chosen.variants:
         all_variants(LANES[-1], chosen.flags, VARIANT_EPOCHS)
