@@ -28,7 +28,7 @@ from .._core.arguments import Array, one_of, positive_float, positive_int
 from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
-from ..sweeps.checkpoints import Checkpoint
+from ..sweeps.checkpoints import Checkpoint, Saved
 from ..sweeps.versions import modules_version
 from .classifier_programs import Arrays, Lanes, Run
 
@@ -305,11 +305,7 @@ class _Queue:
         saved = self._checkpoints[index].load(of) if self._checkpoints else None
         if saved is None:
             return _Seat(index, start, 0, [[0.0, *measured]]), start, shifts
-        leaves, tree = jax.tree.flatten(start)
-        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
-        flat = np.split(saved.arrays["weights"], ends)
-        pairs = zip(flat, leaves, strict=True)
-        params = tree.unflatten([jnp.asarray(held).reshape(leaf.shape) for held, leaf in pairs])
+        params = saved_weights(saved, start)
         return _Seat(index, start, saved.state["epoch"], saved.state["history"]), params, shifts
 
     def _close_ranks(self) -> None:
@@ -331,6 +327,17 @@ def identity(network: Any, arrays: Arrays, schedule: EpochSchedule) -> dict[str,
         "version": modules_version(*NUMBERS),
         "schedule": {name: getattr(schedule, name) for name in SCHEDULE},
     }
+
+
+def saved_weights(saved: Saved, start: Any) -> Any:
+    """The weights in a checkpoint, in the shapes of a start."""
+    import jax
+    import jax.numpy as jnp
+
+    leaves, tree = jax.tree.flatten(start)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+    pairs = zip(np.split(saved.arrays["weights"], ends), leaves, strict=True)
+    return tree.unflatten([jnp.asarray(held).reshape(leaf.shape) for held, leaf in pairs])
 
 
 @functools.lru_cache(maxsize=2)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.arguments import one_of, positive_float, positive_int
+from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..sweeps.checkpoints import Checkpoint, current_checkpoint
@@ -25,7 +26,9 @@ from .classifier_training import (
     Clock,
     EpochSchedule,
     Run,
+    TrainedClassifier,
     identity,
+    saved_weights,
     trained_in_turn,
 )
 from .classifiers import ClassifierParams, Readout, VggNetwork
@@ -109,7 +112,7 @@ def vgg_training(
     clock: Clock | None = None,
 ) -> xarray.Dataset:
     """One training, from its checkpoint where there is one; cut off by the clock, `finished` is
-    zero and there are curves alone."""
+    zero, and it is told where it was."""
     told = read_training(training)
     plan = {"lanes": 1, "growth": GROWTH, "summed_apart": True}
     schedule = EpochSchedule(batch, epochs, every, loss, told.precision, **plan)
@@ -123,29 +126,39 @@ def vgg_training(
         trained, probe, start = Readout(), None, _fixed(ClassifierParams((), first.output))
     kept = [checkpoint] if checkpoint is not None else None
     ended = list(trained_in_turn(trained, arrays, [run], schedule, start, kept, clock))
-    if ended:
-        one = ended[0][1]
-        with jax_in_double():
-            outcomes, history = outcome(trained, one, probe), one.history
-    else:
-        outcomes, history = [np.nan] * len(OUTCOMES), np.zeros((0, len(HISTORY)))
-        if checkpoint is not None:
-            of = {**identity(trained, arrays, schedule), "run": vars(run)}
-            saved = checkpoint.load(of)
-            history = np.array(saved.state["history"]) if saved is not None else history
+    one = ended[0][1] if ended else _cut_off(trained, arrays, run, schedule, start, checkpoint)
+    with jax_in_double():
+        outcomes = outcome(trained, one, probe) if one is not None else [np.nan] * len(OUTCOMES)
+    history = one.history if one is not None else np.zeros((0, len(HISTORY)))
     values: dict[str, Any] = {
         name: ((), value) for name, value in zip(OUTCOMES, outcomes, strict=True)
     }
-    if len(history):  # where a run that was cut off is, in place of where it ended
-        for name in ("test_error", "train_error", "train_loss"):
-            values[name] = (), history[-1, HISTORY.index(name)]
-        values["epochs_used"] = (), history[-1, 0]
     curves = np.full((epochs // every + 1, len(HISTORY)), np.nan, np.float32)
     curves[history[:, 0].astype(int) // every] = history
     for column, name in enumerate(HISTORY[1:], start=1):
         values[f"{name}_history"] = "epoch", curves[:, column]
     values["finished"] = (), float(bool(ended))
     return dataset(values, {"epoch": np.arange(0, epochs + 1, every)}, told.precision)
+
+
+def _cut_off(
+    network: Any,
+    arrays: Arrays,
+    run: Run,
+    schedule: EpochSchedule,
+    start: Callable[[Run], Any] | None,
+    checkpoint: Checkpoint | None,
+) -> TrainedClassifier | None:
+    """Where a run is that did not end, by its checkpoint."""
+    of = {**identity(network, arrays, schedule), "run": vars(run)}
+    saved = checkpoint.load(of) if checkpoint is not None else None
+    if saved is None:
+        return None
+    with jax_in_double():
+        first = start(run) if start is not None else network.init(run.scale, key=run.key)
+        params = saved_weights(saved, first)
+    history = np.array(saved.state["history"])
+    return TrainedClassifier(run, Result.STEP_LIMIT, history, first, params)
 
 
 def _fixed(params: Any) -> Callable[[Run], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import json
 from collections.abc import Mapping
 from importlib import resources
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..._core.arguments import one_of
 from ...errors import InputError
-from ...images.vgg_trainings import vgg_point
+from ...images.vgg_trainings import Training, vgg_point
 from ...images.wide_trainings import wide_point
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ WIDE_RESULTS, VGG_RESULTS = "fig4e-2.nc", "fig4f-1.nc"
 NEXT_VGG_RESULTS = "fig4f-2.nc"
 """Files in `shipped/`; another content has another name, since stores remember points by their
 settings."""
-EARLIER = {WIDE_RESULTS: "fig4e-1.nc"}
-"""What was shipped before, for readings that a file does not have yet: 50 epochs, four steps."""
+EARLIER = {WIDE_RESULTS: "fig4e-1.nc", NEXT_VGG_RESULTS: "fig4f-1.nc"}
+"""What was shipped before, for what a file does not have: readings of W/fig4e with 50 epochs and
+four steps, trainings of W/fig4f with 40 epochs."""
 
 
 def shipped(name: str) -> xarray.Dataset:
@@ -39,7 +41,8 @@ def _read_shipped(name: str) -> xarray.Dataset:
     if name not in EARLIER:
         return held
     content = resources.files(__package__).joinpath("shipped", EARLIER[name]).read_bytes()
-    return with_earlier(held, read_results(content))
+    join = with_earlier if "reading" in held.dims else with_earlier_trainings
+    return join(held, read_results(content))
 
 
 def with_earlier(held: xarray.Dataset, earlier: xarray.Dataset) -> xarray.Dataset:
@@ -65,12 +68,24 @@ def with_earlier(held: xarray.Dataset, earlier: xarray.Dataset) -> xarray.Datase
     )
 
 
+def with_earlier_trainings(held: xarray.Dataset, earlier: xarray.Dataset) -> xarray.Dataset:
+    """The trainings of both files; of one that is in both, the newer."""
+    import xarray
+
+    ours = set(held["training"].values)
+    kept = [name for name in earlier["training"].values if name not in ours]
+    whole = xarray.concat([held, earlier.sel(training=kept)], "training", join="outer")
+    return whole.assign_attrs({**held.attrs, "run_earlier": json.dumps({"trainings": kept})})
+
+
 def read_results(content: bytes) -> xarray.Dataset:
     """A file of results."""
     import xarray
 
     with xarray.open_dataset(io.BytesIO(content), engine="scipy") as dataset:
         held = dataset.load()
+    if "rule" in held.dims:
+        return by_training(held)
     return held if "start" not in held.dims else by_reading(held)
 
 
@@ -107,6 +122,30 @@ def by_reading(held: xarray.Dataset) -> xarray.Dataset:
     whole["residual"] = kernels["residual"].reindex(
         reading=whole["reading"], alpha=held["alpha"], fill_value=np.nan
     )
+    return whole.assign_attrs(held.attrs)
+
+
+def by_training(held: xarray.Dataset) -> xarray.Dataset:
+    """Results of W/fig4f as they were first shipped, by scale, rule for the step and seed: a row a
+    training. What neither converged nor diverged there was stopped."""
+    import xarray
+
+    names, rows = [], []
+    for alpha, rule, seed in itertools.product(
+        *(held[name].values for name in ("alpha", "rule", "seed"))
+    ):
+        row = held.sel(alpha=alpha, rule=rule, seed=seed, drop=True)
+        if not np.isfinite(row["epochs_used"]):
+            continue
+        reading = rule if rule == "output layer" else "as drawn"
+        names.append(
+            Training(
+                str(reading), float(alpha), float(row["step_size"]), "tensorfloat32", int(seed)
+            ).name
+        )
+        finished = (row["converged"] == 1) | (row["diverged"] == 1)
+        rows.append(row.drop_vars(["step_size", "seconds"]).assign(finished=finished.astype(float)))
+    whole = xarray.concat(rows, "training").assign_coords(training=names)
     return whole.assign_attrs(held.attrs)
 
 

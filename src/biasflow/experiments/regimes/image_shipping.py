@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...images.classifier_training import Clock
-from ...images.vgg_trainings import vgg_training
+from ...images.vgg_trainings import read_training, vgg_training
 from ...images.wide_trainings import (
     KERNEL_SCALE,
     KERNELS,
@@ -219,7 +219,7 @@ def ship_vgg(
     """Go on with every training that is not finished in the folder, in the order of the grid, and
     write what is known into `NEXT_VGG_RESULTS` there. The store has no part in it."""
     begun, path = time.monotonic(), folder / VGG_FILE
-    names = [str(name) for name in grid.axes["training"]]
+    names = [read_training(name).name for name in grid.axes["training"]]
     rows = _known_rows(path, grid)
     kept = min(LEFT_FOR_SAVING[0] * time_s, LEFT_FOR_SAVING[1]) if time_s is not None else 0.0
     until = float("inf") if time_s is None else begun + time_s - kept
@@ -290,7 +290,8 @@ def _write_vgg(rows: Mapping[str, xarray.Dataset], path: Path, grid: Grid, secon
 
     whole = xarray.concat(list(rows.values()), "training", combine_attrs="drop_conflicts")
     whole = whole.assign_coords(training=list(rows))
-    missing = [name for name in grid.axes["training"] if name not in rows]
+    names = [read_training(name).name for name in grid.axes["training"]]
+    missing = [name for name in names if name not in rows]
     title = "W/fig4f and fig6: VGG11-like network without biases, SGD, cross-entropy, CIFAR-10"
     whole = whole.assign_attrs(run_missing=json.dumps(missing))
     _write(whole, path, "W/fig4f", title, grid, seconds)
