@@ -337,7 +337,7 @@ def saved_weights(saved: Saved, start: Any) -> Any:
     leaves, tree = jax.tree.flatten(start)
     ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
     pairs = zip(np.split(saved.arrays["weights"], ends), leaves, strict=True)
-    return tree.unflatten([jnp.asarray(held).reshape(leaf.shape) for held, leaf in pairs])
+    return jax.tree.unflatten(tree, [jnp.asarray(held).reshape(leaf.shape) for held, leaf in pairs])
 
 
 @functools.lru_cache(maxsize=2)

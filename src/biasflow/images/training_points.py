@@ -12,9 +12,9 @@ import numpy as np
 from .._core.results import Result
 from ..data import Images, images
 from ..sweeps.assembly import DTYPE
+from .classifier_programs import Arrays
 from .classifier_training import (
     HISTORY,
-    Arrays,
     EpochSchedule,
     TrainedClassifier,
 )

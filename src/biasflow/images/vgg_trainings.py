@@ -19,13 +19,12 @@ from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..sweeps.checkpoints import Checkpoint, current_checkpoint
+from .classifier_programs import Arrays, Run
 from .classifier_training import (
     HISTORY,
     PRECISIONS,
-    Arrays,
     Clock,
     EpochSchedule,
-    Run,
     TrainedClassifier,
     identity,
     saved_weights,
@@ -114,11 +113,13 @@ def vgg_training(
     """One training, from its checkpoint where there is one; cut off by the clock, `finished` is
     zero, and it is told where it was."""
     told = read_training(training)
-    plan = {"lanes": 1, "growth": GROWTH, "summed_apart": True}
-    schedule = EpochSchedule(batch, epochs, every, loss, told.precision, **plan)
+    schedule = EpochSchedule(
+        batch, epochs, every, loss, told.precision, lanes=1, growth=GROWTH, summed_apart=True
+    )
     network, arrays = vgg_arrays(tuple(map(tuple, blocks)), tuple(products), train, test)
     run = Run(told.alpha, told.step, told.seed, told.reading == "unbiased")
-    trained, start, probe = network, None, arrays.test_x[:probes]
+    trained: VggNetwork | Readout = network
+    start, probe = None, arrays.test_x[:probes]
     if told.reading == "output layer":
         with jax_in_double():
             first = network.init(told.alpha, key=told.seed)

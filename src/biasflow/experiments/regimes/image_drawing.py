@@ -32,6 +32,7 @@ ROUNDING = 1e-6
 """Cosine distances of kernels below this are rounding in float32."""
 HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 PAPER_STEP = 1e-4
+EPOCH_TICKS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 VGG_SHOWN: dict[tuple[str, bool], tuple[str, str, dict[str, Any]]] = {
     ("unbiased", False): (
         "f(w) − f(w₀), step for its scale",
@@ -238,6 +239,8 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
                 fontsize=7,
                 color=colour,
             )
+        if not bool(best["gradient_distance"].notnull().any()):
+            continue
         moved.plot(alpha, best["gradient_distance"], label=f"gradients, {label}", **line)
         dashed = {**line, "linestyle": "--", "linewidth": 1.0, "markerfacecolor": "white"}
         moved.plot(alpha, best["kernel_distance"], **dashed)
@@ -313,6 +316,10 @@ def draw_curves(summary: xarray.Dataset) -> Any:
             if not row["finished"]:
                 axis.plot(curve["epoch"][-1], curve[-1], "|", color=axis.lines[-1].get_color())
         axis.set(xlabel="epoch", ylabel=label, xscale="log")
+        longest = int(some["epochs_used"].max())
+        ticks = [tick for tick in EPOCH_TICKS if tick <= max(longest, EPOCH_TICKS[1])]
+        axis.set_xticks(ticks, [str(tick) for tick in ticks], minor=False)
+        axis.set_xticks([], minor=True)
         titled(axis, label.partition(",")[0])
     axes[1].set(yscale="log")
     legend_below(axes[1], 3)
