@@ -10,8 +10,14 @@ import xarray
 import biasflow as bf
 from biasflow.experiments import experiment
 from biasflow.experiments.regimes.image_figures import at_step, best_step, step_at_edge
-from biasflow.experiments.regimes.image_results import VGG_RESULTS, WIDE_RESULTS, shipped
-from biasflow.images import Images, training_points as image_points, wide_trainings
+from biasflow.experiments.regimes.image_results import (
+    VGG_RESULTS,
+    WIDE_RESULTS,
+    read_results,
+    shipped,
+    with_earlier_trainings,
+)
+from biasflow.images import Images, training_points as image_points, vgg_trainings, wide_trainings
 from biasflow.report.numbers import numbers_of
 from biasflow.sweeps import Store, sweep
 from biasflow.sweeps.grids import Grid
@@ -39,17 +45,22 @@ WIDE = {
     "precision": "float32",
 }
 VGG = {
-    **{
-        "blocks": [[2], [3]],
-        "train": 0,
-        "test": 0,
-        "probes": 2,
-        "batch": 16,
-        "epochs": 2,
-        "every": 1,
-    },
-    **{"loss": 1e-3, "precision": "float32"},
+    "blocks": [[2], [3]],
+    "products": [0],
+    "train": 0,
+    "test": 0,
+    "probes": 2,
+    "batch": 16,
+    "epochs": 2,
+    "every": 1,
+    "loss": 1e-3,
 }
+TRAININGS = (
+    "unbiased 1 0.05 bfloat16 0",
+    "unbiased 2 0.0001 tensorfloat32 0",
+    "as drawn 1 0.05 float32 0",
+    "output layer 1 0.001 float32 0",
+)
 NOT_REPRODUCED = {
     "MNIST test error in % for alpha <= 2": "differs",
     "CIFAR-10 training accuracy in % of the output layer alone": "not comparable",
@@ -78,7 +89,7 @@ def made_up(monkeypatch):
     caches = (
         image_points.chosen_images,
         wide_trainings.wide_arrays,
-        image_points._vgg_arrays,
+        vgg_trainings.vgg_arrays,
     )
     for cache in caches:
         cache.cache_clear()
@@ -183,7 +194,6 @@ def test_one_command_makes_the_shipped_file_and_goes_on(made_up, tmp_path, monke
     checkpoints; called again it ends with the numbers of a sweep."""
     from biasflow.cli.ship_command import ship_figure
     from biasflow.experiments.regimes import image_shipping
-    from biasflow.experiments.regimes.image_results import read_results
 
     monkeypatch.setenv("BIASFLOW_CACHE", str(tmp_path / "store"))
     settings = {**WIDE, "epochs": 3}
@@ -217,7 +227,10 @@ def test_one_command_makes_the_shipped_file_and_goes_on(made_up, tmp_path, monke
 @pytest.mark.parametrize(
     "id, preset, changed, sentence",
     [
-        ("W/fig4f", "paper", [], "has no shipped results; W/fig4e has"),
+        ("W/fig1", "paper", [], "has no shipped results; W/fig4e, W/fig4f has"),
+        ("W/fig4f", "paper", ['training=["fast"]'], "expected a reading, a scale, a step"),
+        ("W/fig4f", "paper", ['training=["centred 1 0.1 float32 0"]'], "reading"),
+        ("W/fig4f", "paper", ['training=["unbiased 1 0.1 float16 0"]'], "precision"),
         ("W/fig4e", "quick", [], "draws what is shipped"),
         ("W/fig4e", "paper", ["units=3"], "expected NAME=VALUE with one of data, reading"),
         ("W/fig4e", "paper", ["width=many"], "width: expected JSON"),
@@ -232,15 +245,80 @@ def test_what_cannot_be_shipped(id, preset, changed, sentence, tmp_path):
 
 
 def test_a_small_vgg_sweep_draws_both_figures(made_up):
-    data = sweep(
-        experiment("W/fig4f").point,
-        Grid({"alpha": (1.0,), "rule": image_points.RULES, "seed": (0,)}, VGG),
-    )
-    assert data["train_error_history"].sizes["epoch"] == 3
-    assert float(data["step_size"].sel(alpha=1, rule="1e-4", seed=0)) == 1e-4
+    data = sweep(experiment("W/fig4f").point, Grid({"training": TRAININGS}, VGG))
+    assert data["train_error_history"].dims == ("training", "epoch") and data.sizes["epoch"] == 3
+    assert data["finished"].values.tolist() == [1] * 4
+    assert data["gradient_distance"].notnull().values.tolist() == [True, True, True, False]
+    unbiased = data["train_loss_history"].sel(training=list(TRAININGS[:2]), epoch=0)
+    assert unbiased.values == pytest.approx(np.log(10), rel=1e-5)
     for id in ("W/fig4f", "W/fig6"):
         figure = experiment(id)
-        assert figure.draw(figure.summarise(data)).axes
+        summary = figure.summarise(data)
+        assert summary["step"].values.tolist() == [0.05, 1e-4, 0.05, 1e-3]
+        assert figure.draw(summary).axes
+
+
+def test_bfloat16_trains_as_float32_does(made_up):
+    """Curves of one start: closer than they move."""
+    wide = {**VGG, "blocks": [[8], [8]], "epochs": 8, "every": 4}
+    narrow, full = (
+        vgg_trainings.vgg_point(training=f"unbiased 1 0.003 {precision} 0", **wide)
+        for precision in ("bfloat16", "float32")
+    )
+    losses = [point["train_loss_history"].values for point in (narrow, full)]
+    assert losses[0][-1] < 0.95 * losses[0][0] and losses[0] == pytest.approx(losses[1], rel=0.02)
+    assert narrow.attrs["dtype"].endswith("bfloat16") and full.attrs["dtype"].endswith("float32")
+
+
+def test_a_folder_of_trainings_travels_and_is_gone_on_from(made_up, tmp_path, monkeypatch):
+    """Cut off, the folder has the curves so far and a checkpoint; a copy of it ends with the
+    numbers of a sweep, and what is finished is not trained again."""
+    from biasflow.cli.ship_command import ship_figure
+    from biasflow.experiments.regimes import image_shipping
+
+    settings = {**VGG, "epochs": 4, "training": list(TRAININGS[::-1])}
+    changed = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    held, ticks = image_shipping.Clock.is_over, []
+
+    def soon(clock, left):
+        ticks.append(left)
+        return held(clock, left) or len(ticks) == 12  # in the third training
+
+    monkeypatch.setattr(image_shipping.Clock, "is_over", soon)
+    monkeypatch.setattr(image_shipping.Clock, "is_past", lambda clock: len(ticks) >= 12)
+    monkeypatch.setattr(image_shipping, "VGG_ROUNDS", (100,))
+    here, there = tmp_path / "here", tmp_path / "there"
+    ship_figure("W/fig4f", "paper", here, None, changed)
+    cut_off = read_results((here / image_shipping.VGG_FILE).read_bytes())
+    assert cut_off["finished"].values.tolist() == [1, 1, 0]
+    assert cut_off["train_loss_history"].notnull().sum("epoch").values.tolist() == [5, 5, 2]
+    assert bool(np.isfinite(cut_off["gradient_distance"][2]))
+    assert json.loads(cut_off.attrs["run_missing"]) == [TRAININGS[0]]
+    (record,) = here.rglob("checkpoint.json")
+    assert record.parent.name == TRAININGS[1].replace(" ", "-")
+    summary = experiment("W/fig6").summarise(with_earlier_trainings(cut_off, shipped(VGG_RESULTS)))
+    assert experiment("W/fig6").draw(summary).axes
+
+    here.rename(there)
+    monkeypatch.setattr(image_shipping.Clock, "is_past", lambda clock: False)
+    begun = []
+    monkeypatch.setattr(
+        image_shipping,
+        "vgg_training",
+        lambda **given: begun.append(given["training"]) or vgg_trainings.vgg_training(**given),
+    )
+    ship_figure("W/fig4f", "paper", there, None, changed)
+    assert begun == [TRAININGS[1], TRAININGS[0]]
+    whole = read_results((there / image_shipping.VGG_FILE).read_bytes())
+    assert whole["finished"].values.tolist() == [1] * 4 and not list(there.rglob("*.npy"))
+    swept = sweep(
+        experiment("W/fig4f").point,
+        Grid({"training": TRAININGS}, {**VGG, "epochs": 4}),
+    ).sel(training=whole["training"].values)
+    for name in ("test_error", "train_loss_history", "gradient_distance", "epochs_used"):
+        assert whole[name].values == pytest.approx(swept[name].values, rel=1e-4, nan_ok=True)
+    with pytest.raises(bf.errors.InputError, match="has batch 16, where 8 is asked for"):
+        ship_figure("W/fig4f", "paper", there, None, [*changed, "batch=8"])
 
 
 def test_diverged_runs_are_marked_and_left_out(made_up):
@@ -288,7 +366,5 @@ def test_the_step_is_chosen_among_runs_that_fit():
 def test_bad_settings():
     with pytest.raises(bf.errors.InputError, match="reading"):
         wide_trainings.wide_point(data="mnist", reading="centred", alpha=1.0, **WIDE)
-    with pytest.raises(bf.errors.InputError, match="rule"):
-        image_points.vgg_point(alpha=1.0, rule="fast", seed=0, **VGG)
     with pytest.raises(bf.errors.InputError, match="every: 2 does not divide"):
-        image_points.vgg_point(alpha=1.0, rule="scaled", seed=0, **{**VGG, "epochs": 3, "every": 2})
+        vgg_trainings.vgg_point(training=TRAININGS[0], **{**VGG, "epochs": 3, "every": 2})
