@@ -94,15 +94,13 @@ class VggNetwork:
 
     blocks: channels. The default is W's 64-M-128-M-256-256-M-512-512-M-FC; started at
     α·U(−√(6/n_in), √(6/n_in)).
-    side, colours: of the images. products: the layers, counted from the bottom, that are one matrix
-    product of 3×3 patches, which a GPU may do faster than it convolves.
+    side, colours: of the images.
     """
 
     blocks: tuple[tuple[int, ...], ...] = ((64,), (128,), (256, 256), (512, 512))
     side: int = 32
     colours: int = 3
     classes: int = 10
-    products: tuple[int, ...] = (0,)
 
     @property
     def homogeneity(self) -> int:
@@ -134,26 +132,21 @@ class VggNetwork:
         """What the output layer sees, (n, pixels·channels of the last block)."""
         import jax
 
-        product, pooled = _patch_product(), _pooled_relu()
-        layers = enumerate(params.hidden)
+        pooled, layers = _pooled_relu(), iter(params.hidden)
         for block in self.blocks:
             for left in reversed(range(len(block))):
-                k, kernel = next(layers)
-                kernel = kernel.astype(x.dtype)
-                x = product(x, kernel) if k in self.products else _convolved(x, kernel)
+                x = jax.lax.conv_general_dilated(
+                    x,
+                    next(layers).astype(x.dtype),
+                    (1, 1),
+                    "SAME",
+                    dimension_numbers=("NHWC", "HWIO", "NHWC"),
+                )
                 x = jax.nn.relu(x) if left else pooled(x)
         return x.reshape(x.shape[0], -1)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:
         return self.features(params, x).astype(params.output.dtype) @ params.output.T
-
-
-def _convolved(x: Any, kernel: Any) -> Any:
-    import jax
-
-    return jax.lax.conv_general_dilated(
-        x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
 
 
 @functools.cache
@@ -185,39 +178,6 @@ def _pooled_relu() -> Any:
 
     pooled.defvjp(lambda x: (pooled(x), x), backward)
     return pooled
-
-
-@functools.cache
-def _patch_product() -> Any:
-    """A 3×3 convolution with its slopes, each a product of patches and one matrix."""
-    import jax
-    import jax.numpy as jnp
-
-    def patches(x: Any) -> Any:
-        """(n, h, w, 9·channels), filled up with zeros to a multiple of eight."""
-        _, h, w, c = x.shape
-        wide = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-        parts = [wide[:, i : i + h, j : j + w] for i in range(3) for j in range(3)]
-        parts += [jnp.zeros((*x.shape[:-1], -9 * c % 8), x.dtype)]
-        return jnp.concatenate(parts, axis=-1)
-
-    def as_matrix(kernel: Any) -> Any:
-        rows = kernel.reshape(-1, kernel.shape[-1])
-        return jnp.pad(rows, ((0, -len(rows) % 8), (0, 0)))
-
-    @jax.custom_vjp
-    def product(x: Any, kernel: Any) -> Any:
-        return patches(x) @ as_matrix(kernel)
-
-    def backward(held: tuple[Any, Any], slope: Any) -> tuple[Any, Any]:
-        x, kernel = held
-        turned = kernel[::-1, ::-1].swapaxes(2, 3)
-        rows = 9 * x.shape[-1]
-        moved = jnp.einsum("nhwp,nhwo->po", patches(x), slope)[:rows].reshape(kernel.shape)
-        return patches(slope) @ as_matrix(turned), moved
-
-    product.defvjp(lambda x, kernel: (product(x, kernel), (x, kernel)), backward)
-    return product
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,6 @@ def read_training(name: str) -> Training:
 def vgg_point(
     training: str,
     blocks: Sequence[Sequence[int]],
-    products: Sequence[int],
     train: int,
     test: int,
     probes: int,
@@ -99,7 +98,6 @@ def vgg_point(
 def vgg_training(
     training: str,
     blocks: Sequence[Sequence[int]],
-    products: Sequence[int],
     train: int,
     test: int,
     probes: int,
@@ -116,7 +114,7 @@ def vgg_training(
     schedule = EpochSchedule(
         batch, epochs, every, loss, told.precision, lanes=1, growth=GROWTH, summed_apart=True
     )
-    network, arrays = vgg_arrays(tuple(map(tuple, blocks)), tuple(products), train, test)
+    network, arrays = vgg_arrays(tuple(map(tuple, blocks)), train, test)
     run = Run(told.alpha, told.step, told.seed, told.reading == "unbiased")
     trained: VggNetwork | Readout = network
     start, probe = None, arrays.test_x[:probes]
@@ -168,12 +166,12 @@ def _fixed(params: Any) -> Callable[[Run], Any]:
 
 @functools.lru_cache(maxsize=1)
 def vgg_arrays(
-    blocks: tuple[tuple[int, ...], ...], products: tuple[int, ...], train: int, test: int
+    blocks: tuple[tuple[int, ...], ...], train: int, test: int
 ) -> tuple[VggNetwork, Arrays]:
     """The network, and CIFAR-10 as it takes it."""
     import jax.numpy as jnp
 
     held = chosen_images("cifar10", train, test)
-    network = VggNetwork(blocks, products=products)
+    network = VggNetwork(blocks)
     x, t = network.prepared(held.train_x, held.test_x)
     return network, Arrays(jnp.asarray(x), held.train_y, jnp.asarray(t), held.test_y)

@@ -39,7 +39,7 @@ from ...sweeps.resumable import assembled, finished_dataset, make_ledger
 from ...sweeps.shards import Shelf, shard_bytes
 from ...sweeps.store import Store
 from ...sweeps.versions import environment
-from .image_results import NEXT_VGG_RESULTS as VGG_FILE, WIDE_RESULTS as FILE, read_results, wide
+from .image_results import VGG_RESULTS as VGG_FILE, WIDE_RESULTS as FILE, read_results, wide
 
 if TYPE_CHECKING:
     import xarray
@@ -179,7 +179,8 @@ def _write(
         "run_seconds": seconds,
         "run_missing": whole.attrs["run_missing"],
         "run_command": f"biasflow figure {figure} --preset paper --ship",
-        "run_note": "Losses, errors and distances measured in float32. NaN: not run.",
+        "run_note": "Losses, errors and distances measured in float32. NaN: not run. Seconds are "
+        "of the last of the calls that made the file.",
     }
     whole.attrs = attributes
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,7 +218,7 @@ def ship_vgg(
     grid: Grid, store: Store, folder: Path, time_s: float | None, tell: Callable[[str], None]
 ) -> list[Path]:
     """Go on with every training that is not finished in the folder, in the order of the grid, and
-    write what is known into `NEXT_VGG_RESULTS` there. The store has no part in it."""
+    write what is known into `VGG_FILE` there. The store has no part in it."""
     begun, path = time.monotonic(), folder / VGG_FILE
     names = [read_training(name).name for name in grid.axes["training"]]
     rows = _known_rows(path, grid)
@@ -293,5 +294,6 @@ def _write_vgg(rows: Mapping[str, xarray.Dataset], path: Path, grid: Grid, secon
     names = [read_training(name).name for name in grid.axes["training"]]
     missing = [name for name in names if name not in rows]
     title = "W/fig4f and fig6: VGG11-like network without biases, SGD, cross-entropy, CIFAR-10"
-    whole = whole.assign_attrs(run_missing=json.dumps(missing))
+    precision = "float32, products in training as the name of a training says"
+    whole = whole.assign_attrs(run_missing=json.dumps(missing), dtype=precision)
     _write(whole, path, "W/fig4f", title, grid, seconds)
