@@ -62,6 +62,7 @@ TRAININGS = (
 NOT_REPRODUCED = {
     "MNIST test error in % for alpha <= 2": "differs",
     "CIFAR-10 training accuracy in % of the output layer alone": "not comparable",
+    "CIFAR-10 scales with 100% training accuracy, in %": "not comparable",
 }
 """Numbers of the paper that our runs do not come to; captions say so."""
 
@@ -116,7 +117,7 @@ def test_shipped_results_carry_their_provenance(name):
         held.attrs["run_versions"]
     )
     assert held.attrs["run_device"] == "NVIDIA H200"
-    assert int(held["test_error"].count()) > 10 and float(held["test_error"].min()) > 0
+    assert int(held["test_error"].count()) > 9 and float(held["test_error"].min()) > 0
 
 
 def test_what_was_found_on_the_gpu():
@@ -149,6 +150,43 @@ def test_what_was_found_on_the_gpu():
     moved = summary["chosen_kernel_distance"].mean("seed")
     assert moved.sel(reading="unbiased", alpha=50) < 0.1 * moved.sel(reading="unbiased", alpha=1)
     assert moved.sel(reading="unbiased", alpha=50) < 0.1 * moved.sel(reading="as drawn", alpha=50)
+
+
+def test_what_was_found_on_cifar10():
+    """The statements of the captions of W/fig4f and fig6, on the shipped numbers."""
+    summary = bf.figure("W/fig4f")
+    borne = summary.sel(training=(summary["kind"] == "borne").values).set_index(training="alpha")
+    borne = borne.dropna("training", subset=["test_error"]).sortby("training")
+    assert borne["training"].values.tolist() == [0.5, 0.7, 1.0, 1.5, 2.0]
+    assert (100 * borne["test_error"].values).round().tolist() == [23, 23, 32, 37, 38]
+    assert borne["epochs_used"].values.tolist() == [25, 20, 90, 350, 165]
+    assert (100 * borne["train_error"].values).round(1).tolist() == [0, 0, 0.1, 0.9, 6.0]
+    gradient = borne["gradient_distance"].values
+    assert (
+        gradient[0] > 0.9
+        and gradient[1] > 0.9
+        and gradient.round(3)[2:].tolist()
+        == [
+            0.491,
+            0.035,
+            0.003,
+        ]
+    )
+    errors = 100 * summary["test_error"].sel(
+        training=[f"unbiased 1 0.05 {precision} 0" for precision in ("bfloat16", "tensorfloat32")]
+    )
+    assert errors.values.round(1).tolist() == [25.8, 25.9]
+    left = summary["train_error_history"].sel(epoch=10)
+    names = [f"unbiased {alpha} 0.05 bfloat16 0" for alpha in ("0.7", "0.5", "0.3")]
+    assert (100 * left.sel(training=names).values).round().tolist() == [4, 11, 33]
+    readout = 100 * summary["train_error_history"].sel(training="output layer 1 0.001 float32 0")
+    assert float(readout.sel(epoch=30)) > 100 - 50.38 > float(readout.sel(epoch=40))
+    for alpha, step, since in ((1.5, "7.7e-06", 290), (2, "2.4e-07", 90)):
+        row = summary.sel(training=f"unbiased {alpha:g} {step} tensorfloat32 0")
+        before = row.sel(epoch=since)
+        assert before["train_error_history"] > 1.8 * row["train_error"]
+        assert abs(before["test_error_history"] - row["test_error"]) < 0.005
+    assert 1.16e-3 * 1.23**-12 < 1e-4 < 1.16e-3 * 1.22**-12
 
 
 def test_reduced_without_data_says_how_to_get_it(monkeypatch, tmp_path):

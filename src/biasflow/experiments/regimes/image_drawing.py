@@ -31,20 +31,19 @@ KERNELS = ("tangent kernel", "random features")
 ROUNDING = 1e-6
 """Cosine distances of kernels below this are rounding in float32."""
 HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
-PAPER_STEP = 1e-4
 EPOCH_TICKS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
-VGG_SHOWN: dict[tuple[str, bool], tuple[str, str, dict[str, Any]]] = {
-    ("unbiased", False): (
-        "f(w) − f(w₀), step for its scale",
+VGG_SHOWN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "borne": (
+        "all layers, f(w) − f(w₀), a step that the flow bears",
         COLOURS[0],
         {"marker": "s", "linewidth": 2.2},
     ),
-    ("unbiased", True): ("f(w) − f(w₀), step 1e-4, as W", COLOURS[1], {"marker": "o"}),
-    ("as drawn", False): ("f(w) as drawn, larger steps", COLOURS[2], {"marker": "D"}),
-    ("as drawn", True): ("f(w) as drawn, step 1e-4, as W", COLOURS[4], {"marker": "v"}),
-    ("output layer", False): ("output layer only", COLOURS[3], {"marker": "^"}),
+    "larger": ("the same, a larger step", COLOURS[4], {"marker": "o"}),
+    "W's": ("the same, step 1e-4, as W", COLOURS[1], {"marker": "v"}),
+    "as drawn": ("all layers, f(w) as drawn", COLOURS[2], {"marker": "D"}),
+    "output layer": ("output layer only", COLOURS[3], {"marker": "^"}),
 }
-"""Label, colour and line of a reading, by whether its step is W's."""
+"""Label, colour and line of the kinds of trainings."""
 
 
 def spread(
@@ -173,12 +172,12 @@ def _provenance(
         if "width" in settings
         else f"channels {_channels(settings['blocks'])}"
     )
-    precision = settings.get("precision") or " and ".join(_precisions(summary))
+    precision = settings.get("precision") or " or ".join(_precisions(summary))
     parts = [f"{attrs['run_device']}, {precision}", size, images]
     if "most epochs" in attrs:
         parts += [
             f"at most {attrs['most epochs']:.0f} epochs (paper: 2000)",
-            f"{attrs['runs that diverged']:.0f} trainings diverged",
+            f"{attrs['runs that diverged']:.0f} diverged",
             f"{attrs['trainings with 100% training accuracy']:.0f} of the other "
             f"{attrs['trainings']:.0f} have 100% training accuracy",
         ]
@@ -211,29 +210,30 @@ def _channels(blocks: list[list[int]]) -> str:
 def draw_vgg(summary: xarray.Dataset) -> Any:
     """Test errors, and how far tangent features moved, against the scale."""
     figure, (error, moved) = panels(2, width=6.4, height=5.4)
-    for (reading, papers), (label, colour, line) in VGG_SHOWN.items():
-        best = _best_by_scale(summary, reading, papers)
+    for kind, (label, colour, line) in VGG_SHOWN.items():
+        best = _best_by_scale(summary, kind)
         if best is None:
             continue
-        line = {"linewidth": 1.1, "markersize": 5, "color": colour, **line}
+        line = {"linewidth": 1.1, "markersize": 6, "color": colour, **line}
         fits = best["train_error"].values == 0
         alpha, values = best["alpha"].values, 100 * best["test_error"].values
-        error.plot(alpha, np.where(fits, values, np.nan), label=label, **line)
+        error.plot(alpha, values, label=label, **line)
         hollow = {**line, "linestyle": "none", "markerfacecolor": "white"}
         error.plot(alpha[~fits], values[~fits], **hollow)
-        for one in best.sel(training=~fits)["training"].values:
+        for one in best["training"].values[~fits]:
             row = best.sel(training=one)
+            left = 100 * float(row["train_error"])
             error.annotate(
-                f"{100 * float(row['train_error']):.0f}",
+                f"{left:.0f}%" if left > 1 else f"{left:.1f}%",
                 (float(row["alpha"]), 100 * float(row["test_error"])),
-                xytext=(7, -3),
+                xytext=(8, -9),
                 textcoords="offset points",
-                fontsize=7,
+                fontsize=8,
                 color=colour,
             )
         if not bool(best["gradient_distance"].notnull().any()):
             continue
-        moved.plot(alpha, best["gradient_distance"], label=f"gradients, {label}", **line)
+        moved.plot(alpha, best["gradient_distance"], label=f"gradients: {label}", **line)
         dashed = {**line, "linestyle": "--", "linewidth": 1.0, "markerfacecolor": "white"}
         moved.plot(alpha, best["kernel_distance"], **dashed)
     error.plot(
@@ -243,7 +243,7 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
         marker="s",
         markerfacecolor="white",
         color=MUTED,
-        label="open: training error left, % beside it",
+        label="open: training images left, beside it how many",
     )
     moved.plot([], [], "--", color=MUTED, label="dashed: kernels")
     error.set(xscale="log", xlabel="initialisation scale α", ylabel="test error, %", ylim=(0, None))
@@ -255,7 +255,7 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
         ylabel="cosine distance, start to end",
     )
     titled(moved, "how far tangent features moved")
-    scales = np.unique(summary["alpha"].values)
+    scales = np.unique(summary["alpha"].values[summary["test_error"].notnull().values])
     for axis in (error, moved):
         axis.set_xticks(scales, [f"{alpha:g}" for alpha in scales], minor=False)
         axis.set_xticks([], minor=True)
@@ -264,10 +264,10 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
     return figure
 
 
-def _best_by_scale(summary: xarray.Dataset, reading: str, papers: bool) -> xarray.Dataset | None:
-    """Of each scale the training that fits best: no training error, then the least loss."""
-    is_papers = np.isclose(summary["step"].values, PAPER_STEP) & (reading != "output layer")
-    some = summary.sel(training=(summary["reading"].values == reading) & (is_papers == papers))
+def _best_by_scale(summary: xarray.Dataset, kind: str) -> xarray.Dataset | None:
+    """Of each scale the training of this kind that fits best: least training error, then loss."""
+    some = summary.sel(training=summary["kind"].values == kind)
+    some = some.sel(training=some["test_error"].notnull().values)
     if not some.sizes["training"]:
         return None
     order = np.lexsort(
@@ -286,27 +286,33 @@ def draw_curves(summary: xarray.Dataset) -> Any:
         ("train_loss", "training loss", 1),
         ("test_error", "test error, %", 100),
     )
-    reading = "unbiased" if "unbiased" in summary["reading"].values else "as drawn"
-    some = summary.sel(training=summary["reading"].values == reading).sortby(["alpha", "step"])
+    some = summary.sel(training=summary["reading"].values == "unbiased")
+    some = some.sortby(["alpha", "step", "precision"])
     scales = list(np.unique(some["alpha"].values))
     for axis, (name, label, factor) in zip(axes, shown, strict=True):
+        drawn: list[list[float]] = []
         for training in some["training"].values:
             row = some.sel(training=training)
             curve = factor * row[f"{name}_history"].dropna("epoch")
             curve = curve.sel(epoch=curve["epoch"] > 0)
             if not curve.size:
                 continue
-            papers = bool(np.isclose(float(row["step"]), PAPER_STEP))
+            papers = str(row["kind"].values) == "W's"
+            precision = str(row["precision"].values)
+            colour = _of_scale(scales.index(float(row["alpha"])), len(scales))
+            again = [float(row[by]) for by in ("alpha", "step")] in drawn
+            drawn += [[float(row[by]) for by in ("alpha", "step")]]
             axis.plot(
                 curve["epoch"],
                 curve,
-                "--" if papers else "-",
-                color=_of_scale(scales.index(float(row["alpha"])), len(scales)),
-                label=f"α = {float(row['alpha']):g}, step {float(row['step']):.2g}",
-                linewidth=1.0 if papers else 1.6,
+                "--" if papers else ":" if again else "-",
+                color=colour,
+                label=f"α = {float(row['alpha']):g}, step {float(row['step']):.2g}"
+                + f", {precision}" * again,
+                linewidth=1.6,
             )
-            if not row["finished"]:
-                axis.plot(curve["epoch"][-1], curve[-1], "|", color=axis.lines[-1].get_color())
+            end = "" if row["converged"] == 1 else "x" if row["diverged"] == 1 else "|"
+            axis.plot(curve["epoch"][-1], curve[-1], end, color=colour, markersize=8)
         axis.set(xlabel="epoch", ylabel=label, xscale="log")
         longest = int(some["epochs_used"].max())
         ticks = [tick for tick in EPOCH_TICKS if tick <= max(longest, EPOCH_TICKS[1])]
@@ -315,7 +321,7 @@ def draw_curves(summary: xarray.Dataset) -> Any:
         titled(axis, label.partition(",")[0])
     axes[1].set(yscale="log")
     legend_below(axes[1], 3)
-    note = "One curve a training; dashed: W's step; a bar: stopped there"
+    note = "Dashed: W's step; a bar: goes on from there another time; a cross: diverged after it"
     figure.supxlabel(_provenance(summary, 170, note), fontsize=8, color=MUTED)
     return figure
 
