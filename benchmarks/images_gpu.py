@@ -4,8 +4,8 @@ that the GPU shows here.
 Random images: timings do not depend on what they show. Without a GPU it says so and stops.
 --variants: other ways to write the same step, twelve runs in tensorfloat32, and what bounds them;
 a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
---network vgg: W's VGG11-like network on CIFAR-10-sized data, one run; with --variants, which layers
-are best written as products, and which flags help. With --quick a tiny one, which a CPU can do.
+--network vgg: W's VGG11-like network on CIFAR-10-sized data, one run, in each precision; with
+--quick a tiny one, which a CPU can do.
 """
 
 from __future__ import annotations
@@ -219,23 +219,6 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
 
 
 VGG_IMAGES, VGG_BATCH = 50_000, 128
-VGG_FLAGS = (
-    "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,CONVOLUTION",
-    "--xla_gpu_enable_triton_gemm=false",
-    "--xla_gpu_force_conv_nhwc=true",
-)
-VGG_WAYS = {
-    "first layer a product": ("bfloat16", [0]),
-    "no products": ("bfloat16", []),
-    "first and last two products": ("bfloat16", [0, 4, 5]),
-    "first, last four products": ("bfloat16", [0, 2, 3, 4, 5]),
-    "all products": ("bfloat16", [0, 1, 2, 3, 4, 5]),
-    "tensorfloat32, first a product": ("tensorfloat32", [0]),
-    "tensorfloat32, no products": ("tensorfloat32", []),
-    "float32, first a product": ("float32", [0]),
-}
-VGG_WAYS_S, VGG_MOST_S = 60.0, 80.0
-"""Seconds after which no other way, and no other flag, is begun."""
 TINY = {"blocks": ((4,), (4,), (4, 4), (4, 4))}
 
 
@@ -263,53 +246,26 @@ def vgg_flops_an_epoch(network, images) -> float:
     return 3 * 2 * total * (images // VGG_BATCH * VGG_BATCH)
 
 
-def vgg_ways(ways: list[str], most_s: float, quick: bool) -> None:
-    """A line a way: seconds an epoch, and seconds until it was compiled."""
-    from timing import advancing
+def vgg_table(quick: bool) -> None:
+    import jax
+    from timing import advancing, table
 
-    from biasflow.images.classifier_training import EpochSchedule, Run
+    from biasflow.images.classifier_training import PRECISIONS, EpochSchedule, Run
     from biasflow.images.classifiers import VggNetwork
 
-    begun, images = time.monotonic(), 2 * VGG_BATCH if quick else VGG_IMAGES
-    arrays = vgg_arrays(images)
-    for way in ways:
-        if time.monotonic() - begun > most_s:
-            print(json.dumps({"way": way, "left out": "the time is up"}), flush=True)
-            continue
-        precision, products = VGG_WAYS[way]
-        network = VggNetwork(products=tuple(products), **(TINY if quick else {}))
+    images = 2 * VGG_BATCH if quick else VGG_IMAGES
+    arrays, network, rows = vgg_arrays(images), VggNetwork(**(TINY if quick else {})), []
+    for precision in PRECISIONS:
         schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision, summed_apart=True)
-        advance = advancing(network, arrays, [Run(1.0, 1e-4)], schedule)
-        start = time.monotonic()
-        epoch = seconds(advance)
+        epoch = seconds(advancing(network, arrays, [Run(1.0, 1e-4)], schedule))
         rate = vgg_flops_an_epoch(network, images) / epoch / 1e12
-        told = {"way": way, "precision": precision, "products": products, "s / epoch": epoch}
-        told |= {"TFLOP/s": rate, "compiled in s": time.monotonic() - start - 2 * epoch}
-        print(json.dumps(told), flush=True)
-
-
-def all_vgg_variants(quick: bool) -> None:
-    """Every way, then the fastest with each flag of XLA, in processes of their own."""
-    begun, fastest = time.monotonic(), {}
-    for given in ("", *VGG_FLAGS):
-        left = (VGG_MOST_S if given else VGG_WAYS_S) - (time.monotonic() - begun)
-        ways = [min(fastest, key=fastest.get)] if fastest else list(VGG_WAYS)
-        if left < 0:
-            print(json.dumps({"XLA_FLAGS": given, "left out": "the time is up"}), flush=True)
-            continue
-        ran = subprocess.Popen(
-            [sys.executable, __file__, *["--quick"] * quick, "--vgg-ways", str(left), *ways],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "XLA_FLAGS": given},
-        )
-        for line in ran.stdout:
-            print(given, line, end="", flush=True)
-            told = json.loads(line)
-            if not given and "s / epoch" in told:
-                fastest[told["way"]] = told["s / epoch"]
-        if ran.wait():
-            print(given, f"ended with {ran.returncode}", flush=True)
+        rows.append([precision, f"{epoch:.3f}", f"{rate:.0f}"])
+    table(
+        f"VGG11-like network, one epoch of {images:,} images, batch {VGG_BATCH}, on "
+        f"{jax.devices()[0].device_kind}",
+        ["precision", "s / epoch", "TFLOP/s"],
+        rows,
+    )
 
 
 def main() -> None:
@@ -319,11 +275,7 @@ def main() -> None:
     parser.add_argument("--flags", type=Path, help="with --variants: where to write flags of XLA")
     parser.add_argument("--one-process", nargs=3, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--network", choices=("wide", "vgg"), default="wide")
-    parser.add_argument("--vgg-ways", nargs="+", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.vgg_ways:
-        vgg_ways(chosen.vgg_ways[1:], float(chosen.vgg_ways[0]), chosen.quick)
-        return
     if chosen.one_process:
         lanes, epochs, least = chosen.one_process
         variants(lanes, epochs, bool(least))
@@ -337,10 +289,7 @@ def main() -> None:
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
         return
     if chosen.network == "vgg":
-        if chosen.variants:
-            all_vgg_variants(chosen.quick)
-        else:
-            vgg_ways(list(VGG_WAYS)[:1], VGG_WAYS_S, chosen.quick)
+        vgg_table(chosen.quick)
         return
     if chosen.variants:
         all_variants(LANES[-1], chosen.flags, VARIANT_EPOCHS)

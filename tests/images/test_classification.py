@@ -198,3 +198,10 @@ def test_moves_below_the_rounding_of_weights_add_up():
         moved.append(np.asarray(run.params.output)[:, 0] - 1e4)
     assert moved[0].tolist() == [0, 0]
     assert moved[1] == pytest.approx([256e-5, -256e-5], abs=1e-3)
+
+
+def test_a_change_of_numbers_is_a_change_of_their_version():
+    """Where this fails for a reason that is meant, raise NUMBERS and put the new numbers here."""
+    (run,) = train_classifiers(NETWORK, made(), [Run(1.0, 0.3, 5)], EpochSchedule(8, 2, 1))
+    assert classifier_training.NUMBERS == 1
+    assert run.history[:, 1] == pytest.approx([6.94128, 0.101968, 0.0347979], rel=1e-3)

@@ -1,5 +1,5 @@
 """The compiled programs of a batch of classifiers: epochs of stochastic gradient descent, and what
-is measured. A checkpoint is of the code in this file and of that of the networks."""
+is measured. Where a change here changes numbers, raise `classifier_training.NUMBERS`."""
 
 from __future__ import annotations
 

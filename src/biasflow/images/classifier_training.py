@@ -29,15 +29,16 @@ from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..sweeps.checkpoints import Checkpoint, Saved
-from ..sweeps.versions import modules_version
+from ..sweeps.versions import installed_version
 from .classifier_programs import Arrays, Lanes, Run
 
 PRECISIONS = ("bfloat16", "tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 """Columns of `TrainedClassifier.history`."""
 SCHEDULE = ("batch", "every", "precision", "summed_apart")
-NUMBERS = (f"{__package__}.classifier_programs", f"{__package__}.classifiers")
-"""Modules that a training's numbers rest on: a checkpoint outlives changes of all others."""
+NUMBERS = 1
+"""To be raised where a change of programs or networks changes the numbers of trainings: checkpoints
+of other numbers are refused, and outlive every other change, of Python too."""
 
 
 @dataclass(frozen=True)
@@ -324,7 +325,7 @@ def identity(network: Any, arrays: Arrays, schedule: EpochSchedule) -> dict[str,
     return {
         "network": repr(network),
         "data set": _digest(arrays),
-        "version": modules_version(*NUMBERS),
+        "version": {"numbers": NUMBERS, "jax": installed_version("jax")},
         "schedule": {name: getattr(schedule, name) for name in SCHEDULE},
     }
 

@@ -63,16 +63,6 @@ def code_version(*roots: str) -> str:
     return digest.hexdigest()[:16]
 
 
-@functools.cache
-def modules_version(*names: str) -> str:
-    """A hash of these modules alone, without their comments, and of the versions of the libraries
-    below them."""
-    libraries = [f"{name} {installed_version(name)}" for name in COMPUTING]
-    held = closure(names)
-    code = [f"{name} {held[name]}" for name in names]
-    return hashlib.sha256("\0".join(libraries + code).encode()).hexdigest()[:16]
-
-
 def parts_of(function: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
     """The plain functions that a point function is made of."""
     return function.parts if isinstance(function, (Batched, Composed)) else (function,)
