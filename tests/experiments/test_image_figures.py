@@ -322,10 +322,10 @@ def test_a_folder_of_trainings_travels_and_is_gone_on_from(made_up, tmp_path, mo
 
     def soon(clock, left):
         ticks.append(left)
-        return held(clock, left) or len(ticks) == 12  # in the third training
+        return held(clock, left) or len(ticks) == 10  # in the third training
 
     monkeypatch.setattr(image_shipping.Clock, "is_over", soon)
-    monkeypatch.setattr(image_shipping.Clock, "is_past", lambda clock: len(ticks) >= 12)
+    monkeypatch.setattr(image_shipping.Clock, "is_past", lambda clock: len(ticks) >= 10)
     monkeypatch.setattr(image_shipping, "VGG_ROUNDS", (100,))
     here, there = tmp_path / "here", tmp_path / "there"
     ship_figure("W/fig4f", "paper", here, None, changed)

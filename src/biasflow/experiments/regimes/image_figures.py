@@ -372,7 +372,8 @@ fig4f = Experiment(
     "in 25 epochs and ends at 26%, in the rich regime: large steps leave the kernel regime. W's "
     "step of 1e-4 is beyond what the flow bears from α = 1.23 on; at α = 1 it is slow: 30% "
     "training error after 90 epochs. (b) Cosine distance of tangent features and kernels between "
-    "the start and where the training is (8 test images; gradients of each of the ten outputs, averaged): 0.9 "
+    "the start and where the training is (8 test images; gradients of each of the ten outputs, "
+    "averaged): 0.9 "
     "and more at small α, 0.04 at 1.5 and 0.003 at 2." + HOW,
     VGG_GRIDS,
     vgg,
