@@ -259,6 +259,7 @@ TRAININGS = (
     "unbiased 1 0.0001 bfloat16 0",
     "unbiased 2 0.0001 tensorfloat32 0",
     "as drawn 1 0.05 bfloat16 0",
+    "unbiased 0.3 0.02 bfloat16 0",
     "unbiased 0.5 0.0001 bfloat16 0",
     "unbiased 0.3 0.0001 bfloat16 0",
     "unbiased 3 0.0001 tensorfloat32 0",
