@@ -4,6 +4,8 @@ that the GPU shows here.
 Random images: timings do not depend on what they show. Without a GPU it says so and stops.
 --variants: other ways to write the same step, twelve runs in tensorfloat32, and what bounds them;
 a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
+--network vgg: W's VGG11-like network on CIFAR-10-sized data, one run, in each precision; with
+--quick a tiny one, which a CPU can do.
 """
 
 from __future__ import annotations
@@ -216,12 +218,63 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
         flags.write_text(best)
 
 
+VGG_IMAGES, VGG_BATCH = 50_000, 128
+TINY = {"blocks": ((4,), (4,), (4, 4), (4, 4))}
+
+
+def vgg_arrays(images):
+    import numpy as np
+
+    from biasflow.images.classifier_training import Arrays
+
+    rng = np.random.default_rng(0)
+    pairs = [
+        (rng.random((n, 32, 32, 3), np.float32), rng.integers(10, size=n)) for n in (images, 1000)
+    ]
+    return Arrays(*pairs[0], *pairs[1])
+
+
+def vgg_flops_an_epoch(network, images) -> float:
+    """Of one run: three products a layer."""
+    side, below, total = network.side, network.colours, 0
+    for block in network.blocks:
+        for width in block:
+            total += side**2 * 9 * below * width
+            below = width
+        side //= 2
+    total += side**2 * below * network.classes
+    return 3 * 2 * total * (images // VGG_BATCH * VGG_BATCH)
+
+
+def vgg_table(quick: bool) -> None:
+    import jax
+    from timing import advancing, table
+
+    from biasflow.images.classifier_training import PRECISIONS, EpochSchedule, Run
+    from biasflow.images.classifiers import VggNetwork
+
+    images = 2 * VGG_BATCH if quick else VGG_IMAGES
+    arrays, network, rows = vgg_arrays(images), VggNetwork(**(TINY if quick else {})), []
+    for precision in PRECISIONS:
+        schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision, summed_apart=True)
+        epoch = seconds(advancing(network, arrays, [Run(1.0, 1e-4)], schedule))
+        rate = vgg_flops_an_epoch(network, images) / epoch / 1e12
+        rows.append([precision, f"{epoch:.3f}", f"{rate:.0f}"])
+    table(
+        f"VGG11-like network, one epoch of {images:,} images, batch {VGG_BATCH}, on "
+        f"{jax.devices()[0].device_kind}",
+        ["precision", "s / epoch", "TFLOP/s"],
+        rows,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer lanes")
     parser.add_argument("--variants", action="store_true", help="other ways to write the step")
     parser.add_argument("--flags", type=Path, help="with --variants: where to write flags of XLA")
     parser.add_argument("--one-process", nargs=3, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--network", choices=("wide", "vgg"), default="wide")
     chosen = parser.parse_args()
     if chosen.one_process:
         lanes, epochs, least = chosen.one_process
@@ -232,8 +285,11 @@ def main() -> None:
     import jax
     from timing import advancing, table
 
-    if jax.default_backend() == "cpu":
+    if jax.default_backend() == "cpu" and not (chosen.quick and chosen.network == "vgg"):
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
+        return
+    if chosen.network == "vgg":
+        vgg_table(chosen.quick)
         return
     if chosen.variants:
         all_variants(LANES[-1], chosen.flags, VARIANT_EPOCHS)

@@ -177,3 +177,31 @@ def test_weights_are_float32():
         train_classifiers(
             Readout(), made(), [Run(1.0, 0.1)], EpochSchedule(8), start=lambda run: begin
         )
+
+
+def test_measurements_thin_out_and_the_last_epoch_is_measured():
+    plan = EpochSchedule(8, 20, 1, loss=1e-9, growth=0.5, lanes=1)
+    (run,) = train_classifiers(NETWORK, made(), [Run(1.0, 1e-3)], plan)
+    assert run.history[:, 0].tolist() == [0, 1, 2, 3, 5, 8, 12, 18, 20]
+
+
+def test_moves_below_the_rounding_of_weights_add_up():
+    """Weights of size 1e4, moves of 1e-5 a step, which float32 cannot add to them one by one."""
+    arrays = Arrays(
+        np.full((64, 1), 1e-4, np.float32), np.zeros(64, int), np.zeros((1, 1)), np.zeros(1, int)
+    )
+    start = ClassifierParams((), np.full((2, 1), 1e4, np.float32))
+    moved = []
+    for apart in (False, True):
+        plan = EpochSchedule(1, 4, 4, precision="float32", summed_apart=apart)
+        (run,) = train_classifiers(Readout(), arrays, [Run(1.0, 0.2)], plan, lambda run: start)
+        moved.append(np.asarray(run.params.output)[:, 0] - 1e4)
+    assert moved[0].tolist() == [0, 0]
+    assert moved[1] == pytest.approx([256e-5, -256e-5], abs=1e-3)
+
+
+def test_a_change_of_numbers_is_a_change_of_their_version():
+    """Where this fails for a reason that is meant, raise NUMBERS and put the new numbers here."""
+    (run,) = train_classifiers(NETWORK, made(), [Run(1.0, 0.3, 5)], EpochSchedule(8, 2, 1))
+    assert classifier_training.NUMBERS == 1
+    assert run.history[:, 1] == pytest.approx([6.94128, 0.101968, 0.0347979], rel=1e-3)

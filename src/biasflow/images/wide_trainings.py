@@ -23,12 +23,11 @@ from .._core.arguments import one_of
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..sweeps.checkpoints import Checkpoint, current_checkpoint
+from .classifier_programs import Arrays, Run
 from .classifier_training import (
     HISTORY,
-    Arrays,
     Clock,
     EpochSchedule,
-    Run,
     identity,
     trained_in_turn,
 )

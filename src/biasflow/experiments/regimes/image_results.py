@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core.arguments import one_of
 from ...errors import InputError
-from ...images.training_points import vgg_point
+from ...images.vgg_trainings import vgg_point
 from ...images.wide_trainings import wide_point
 
 if TYPE_CHECKING:
     import xarray
 
-WIDE_RESULTS, VGG_RESULTS = "fig4e-3.nc", "fig4f-1.nc"
+WIDE_RESULTS, VGG_RESULTS = "fig4e-3.nc", "fig4f-2.nc"
 """Files in `shipped/`; another content has another name, since stores remember points by their
 settings."""
 
