@@ -57,6 +57,24 @@ class Plan:
     outputs: int
 
 
+@contextlib.contextmanager
+def _plainly() -> Iterator[None]:
+    """Without fused attention, which has no second derivatives and hides its layers, and without
+    convolutions in ten bits."""
+    import torch
+
+    attention, mha, cudnn = torch.nn.attention, torch.backends.mha, torch.backends.cudnn
+    fast, short = mha.get_fastpath_enabled(), cudnn.allow_tf32
+    mha.set_fastpath_enabled(False)
+    cudnn.allow_tf32 = False
+    try:
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):
+            yield
+    finally:
+        mha.set_fastpath_enabled(fast)
+        cudnn.allow_tf32 = short
+
+
 class TorchFunction(TangentFunction):
     """A function of tensors and inputs; computed on the device of the network, in double precision
     up to a million weights and in single beyond."""
@@ -83,6 +101,7 @@ class TorchFunction(TangentFunction):
         """Modules that are looked into, with their kind and the leaves that they own, by name."""
         return {}
 
+    @_plainly()
     def values(self, leaves: Leaves, X: Inputs) -> Array:
         import torch
 
@@ -91,6 +110,7 @@ class TorchFunction(TangentFunction):
             found = [as_array(self._columns(tensors, X[block])) for block in self._passes(X)]
         return np.concatenate(found)
 
+    @_plainly()
     def slopes(self, leaves: Leaves, X: Inputs, direction: Leaves) -> Array:
         import torch
 
@@ -113,6 +133,7 @@ class TorchFunction(TangentFunction):
         parts = self.features(leaves, X).parts
         return sum(along(part, step[part.leaf]) for part in parts)
 
+    @_plainly()
     def pulled(self, leaves: Leaves, X: Inputs, cotangent: Array) -> Leaves:
         import torch
 
@@ -129,6 +150,7 @@ class TorchFunction(TangentFunction):
             total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
         return tuple(as_array(part) for part in total)
 
+    @_plainly()
     def features(self, leaves: Leaves, X: Inputs, parts: Any = None) -> Features:
         plan = self._planned(leaves, X)
         units = plan.units if parts is None else [plan.units[k] for k in parts]
@@ -189,8 +211,7 @@ class TorchFunction(TangentFunction):
 
     def _columns(self, tensors: Sequence[Any], X: Inputs) -> Any:
         """The outputs looked at, (n, m)."""
-        with _plainly():
-            values = without_padding(array_of(self.returned(tensors, self._given(X))), X)
+        values = without_padding(array_of(self.returned(tensors, self._given(X))), X)
         self.shape = tuple(values.shape)
         return self.outputs.looked_at(values, len(X))
 
@@ -200,6 +221,7 @@ class TorchFunction(TangentFunction):
         size = len(X) if plan is None else max(1, int(2 * WORKING / plan.passing))
         return [slice(start, min(start + size, len(X))) for start in range(0, len(X), size)]
 
+    @_plainly()
     def _planned(self, leaves: Leaves, X: Inputs) -> Plan:
         """Which tensors' gradients are taken apart, for inputs of this shape. Inputs that influence
         each other are refused."""
@@ -572,21 +594,6 @@ class TorchTree(TorchFunction):
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             words = words_of(Batch(X)) if isinstance(X, dict) else words_of_tensor(X)
             raise InputError(f"network: fails on {words}: {_first_line(error)}") from None
-
-
-@contextlib.contextmanager
-def _plainly() -> Iterator[None]:
-    """Without fused attention, which has no second derivatives and hides its layers."""
-    import torch
-
-    attention, mha = torch.nn.attention, torch.backends.mha
-    fast = mha.get_fastpath_enabled()
-    mha.set_fastpath_enabled(False)
-    try:
-        with attention.sdpa_kernel(attention.SDPBackend.MATH):
-            yield
-    finally:
-        mha.set_fastpath_enabled(fast)
 
 
 def words_of_tensor(X: Any) -> str:
