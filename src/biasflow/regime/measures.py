@@ -20,6 +20,8 @@ JACKKNIFE_GROUPS = 20
 
 LARGEST_KERNEL_ENTRY = 1e150
 """Entries of kernels beyond which products of their norms overflow."""
+ROUNDING = 1e-13
+"""Relative errors that are rounding alone."""
 PLAIN_DECIMALS = 5
 """Decimal places beyond which a number is printed with an exponent."""
 
@@ -329,8 +331,10 @@ def estimates(
     found = {}
     for measure in measures_of(p) if measures is None else measures:
         without = np.array([measure(p, np.delete(everything, part)) for part in parts])
-        error = float(np.sqrt((len(parts) - 1) * np.var(without)))
-        found[measure.__name__] = Estimate(measure(p, everything), error)
+        value, error = measure(p, everything), float(np.sqrt((len(parts) - 1) * np.var(without)))
+        if error <= ROUNDING * abs(value):  # a measure that no input enters
+            error = 0.0
+        found[measure.__name__] = Estimate(value, error)
     return found
 
 
