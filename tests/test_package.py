@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SCRIPTS = Path(sys.executable).parent
 HEAVY = ("jax", "numba", "cvxpy", "xarray", "matplotlib")
-EXTRAS = ("jax", "equinox", "dask", "distributed", "torch", "flax", "keras", "cvxpy", "sklearn", "hypothesis")
+EXTRAS = ("jax", "equinox", "dask", "distributed", "torch", "cvxpy", "sklearn", "hypothesis")
+EXTRAS += ("flax", "keras", "safetensors")
 EXTRAS += ("starlette", "uvicorn", "websockets")
 
 WITHOUT_EXTRAS = f"""
