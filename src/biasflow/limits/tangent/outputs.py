@@ -33,7 +33,7 @@ class Sketch:
     def __post_init__(self) -> None:
         positive_int("draws", self.draws)
 
-    def signs(self, shape: Sequence[int]) -> list[Array]:
+    def _signs(self, shape: Sequence[int]) -> list[Array]:
         """(draws, size) for each axis; the first is divided by √draws."""
         rng = np.random.default_rng(self.key)
         found: list[Any] = [2.0 * rng.integers(2, size=(self.draws, size)) - 1 for size in shape]
@@ -63,7 +63,7 @@ class Outputs:
             raise InputError(f"network: predictions of shape {shape}, which are no numbers")
         sketch = self.sketch(shape)
         if sketch is not None:
-            return _summed(values, sketch.signs(shape[1:] or (1,)), n)
+            return _summed(values, sketch._signs(shape[1:] or (1,)), n)
         values = values.reshape(n, -1)
         if self.asked in ("all", "auto"):
             return values
