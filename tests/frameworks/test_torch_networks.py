@@ -220,7 +220,7 @@ def test_a_sketch_is_the_trace_kernel_within_its_stated_error():
     exact = bf.tangent_kernel(module, module, X, output="trace")
     off, stated = [], []
     for key in range(6):
-        at = tangent(module, module, inputs, bf.regime.Sketch(24, key))
+        at = tangent(module, module, inputs, bf.regime.Sketch(24, key=key))
         off.append(np.linalg.norm(at.kernel(inputs) - exact) / np.linalg.norm(exact))
         stated.append(at.sketch_error(inputs))
     assert 0.4 <= np.sqrt(np.mean(np.square(off))) / np.mean(stated) <= 2.0, (off, stated)

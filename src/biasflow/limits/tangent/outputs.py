@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ class Sketch:
     """
 
     draws: int = MOST_OUTPUTS
-    key: int = 0
+    key: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         positive_int("draws", self.draws)
