@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 # Many processes import the same modules: each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test test-thorough test-kernels test-frameworks frameworks-installed lint docs docs-a11y bench fuzz matrix sharpness numbers clean
+.PHONY: reproduce test test-thorough test-kernels test-frameworks frameworks-installed lint docs docs-a11y report-a11y bench fuzz matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -54,9 +54,12 @@ docs: $(DOCS)
 	$(BIN)/python -m sphinx -n -W --keep-going -q -d build/doctrees docs $(SITE)
 	$(BIN)/python docs/check_site.py $(SITE)
 
-# An accessibility checker (axe-core, by npm) on its pages and on a report, in a headless Chromium.
+# An accessibility checker (axe-core, by npm) on its pages, or on the report, in a headless Chromium.
 docs-a11y: docs
 	$(BIN)/python docs/check_accessibility.py $(SITE)
+
+report-a11y: reproduce
+	$(BIN)/python docs/check_accessibility.py report
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/run_all.py

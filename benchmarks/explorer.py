@@ -23,16 +23,24 @@ from shutil import which
 from typing import Any
 from urllib.request import HTTPCookieProcessor, build_opener
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the workers have it
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
+from biasflow.errors import InputError
 from biasflow.explore import SCENES
 from biasflow.explore.scene import Exponent, Number, Scene, Table
 
-FIRST = ("limit", "margin", "margins", "verdict")
-"""Names of the part that a drag waits for."""
-GOALS = {"line": 50, "sparse": 50, "completion": 50, "boundary": 500}
-"""Milliseconds, median, from a drag to the new limit."""
+GOALS = {
+    "line": ("limit", 50),
+    "plane": ("flow", 150),
+    "sparse": ("limit", 50),
+    "boundary": ("limit", 500),
+    "completion": ("limit", 50),
+}
+"""The part that a drag waits for, of a flow all of it, and in how many milliseconds, median."""
+MOST_NEURONS, MOST_INPUTS, LEAST_EXPONENT = 60, 8, -8.0
+"""Of the planar flows that are asked for."""
 
 
 class Server:
@@ -110,67 +118,111 @@ class Page:
             self.astray += 1
         return message
 
-    def drag(self, scene: Scene, state: Any, whole: bool = False) -> tuple[float, float]:
-        """Milliseconds to the new limit, and to the last part where that is waited for."""
-        begun, limit = time.perf_counter(), float("nan")
+    def drag(self, scene: Scene, state: Any, until: str = "limit") -> dict[str, float]:
+        """Milliseconds to the parts as they come, up to the one waited for, or to the end; of a
+        flow that grows, 'flow' is the last and 'first flow' the first."""
+        begun, found = time.perf_counter(), dict[str, float]()
         id = self.say("ask", scene.name, state)
         while True:
             message = self.hear()
             passed = 1e3 * (time.perf_counter() - begun)
             if message["id"] != id:
                 continue
-            if message["kind"] == "part" and message["name"] in FIRST:
-                limit = passed if np.isnan(limit) else limit
-                if not whole:
-                    return limit, passed
             if message["kind"] == "end":
-                return limit, passed
+                return found | {"end": passed}
+            if message["kind"] != "part":
+                continue
+            name, data = message["name"], message["data"]
+            found.setdefault(f"first {name}", passed)
+            found[name] = passed
+            if name == until and data.get("last", True):
+                return found
 
 
 def moved(scene: Scene, rng: random.Random) -> dict[str, Any]:
-    """A state near the first one: an entry of its data moved, or an exponent where there are
-    none."""
-    for _ in range(20):
+    """A state near the first one, as a drag would make it; in the plane, a random one of those that
+    have a goal."""
+    for _ in range(50):
         state = json.loads(json.dumps(scene.start))
-        for name, field in scene.fields.items():
-            if isinstance(field, Table) and state[name] and not field.signs:
-                row = rng.choice(state[name])
-                row[-1] = round(row[-1] + rng.uniform(-0.2, 0.2), 4)
-            elif isinstance(field, Exponent) and field.off is None:
-                state[name] = round(min(max(state[name] + rng.uniform(-1, 1), -300), field.high), 2)
-        with contextlib.suppress(Exception):
+        match scene.name:
+            case "completion":
+                row = rng.choice(state["matrix"])
+                row[rng.randrange(len(row))] += round(rng.uniform(-0.2, 0.2), 4)
+            case "boundary":
+                point = rng.choice(state["points"])
+                point[:2] = [round(each + rng.uniform(-0.1, 0.1), 4) for each in point[:2]]
+            case "plane":
+                state["points"] = [
+                    [round(rng.uniform(-2, 2), 3) for _ in range(3)]
+                    for _ in range(rng.randrange(2, MOST_INPUTS + 1))
+                ]
+                state["width"] = MOST_NEURONS
+                state["log10_lambda"] = round(rng.uniform(LEAST_EXPONENT, 0.0), 1)
+            case _:
+                for name, field in scene.fields.items():
+                    if isinstance(field, Table) and state[name]:
+                        row = rng.choice(state[name])
+                        row[-1] = round(row[-1] + rng.uniform(-0.2, 0.2), 4)
+                    elif isinstance(field, Exponent) and field.off is None:
+                        state[name] = round(state[name] + rng.uniform(-1, 1), 2)
+        with contextlib.suppress(InputError):
             return scene.read(state)
-    return scene.start
+    raise SystemExit(f"no state of {scene.name} could be made")
+
+
+def processor_ms(scene: Scene, part: str, states: list[dict[str, Any]]) -> float:
+    """Of a core, median, to compute a state up to a part, here: what other jobs do not lengthen."""
+    found = []
+    scene.warm()
+    for state in states:
+        begun = time.process_time()
+        for name, data in scene.parts(state):
+            if name == part and data.get("last", True):
+                break
+        found.append(1e3 * (time.process_time() - begun))
+    return float(np.median(found))
 
 
 def alone(server: Server, drags: int) -> None:
-    """One page: the time from a drag to the limit, and to all of the picture."""
-    print(f"\nOne page, {drags} drags a scene, milliseconds from the drag\n")
-    print(f"{'scene':<12}{'limit, median':>14}{'95%':>8}{'goal':>8}{'all parts, median':>19}")
+    """One page: the time from a drag to what it waits for, and to all of the picture."""
+    print(
+        f"\nOne page, {drags} drags a scene, milliseconds from the drag; 'core': of a processor\n"
+    )
+    print(
+        f"{'scene':<12}{'to':<8}{'median':>8}{'95%':>8}{'goal':>8}{'core':>8}{'first flow':>12}"
+        f"{'all':>8}{'load':>8}"
+    )
     rng = random.Random(0)
     for scene in SCENES.values():
-        page = server.page()
-        page.drag(scene, scene.start, whole=True)
-        first = np.array([page.drag(scene, moved(scene, rng))[0] for _ in range(drags)])
-        last = [page.drag(scene, moved(scene, rng), whole=True)[1] for _ in range(drags // 4)]
+        page, (name, goal) = server.page(), GOALS.get(scene.name, ("limit", 0))
+        page.drag(scene, scene.start, "end")
+        waits = np.array([page.drag(scene, moved(scene, rng), name)[name] for _ in range(drags)])
+        load = os.getloadavg()[0]
+        core = processor_ms(scene, name, [moved(scene, rng) for _ in range(drags // 2)])
+        films = 1 if scene.name == "claims" else drags // 4  # verdicts take half a minute
+        whole = [page.drag(scene, moved(scene, rng), "end") for _ in range(films)]
         page.held.close()
-        told = f"{np.median(first):>14.0f}{np.quantile(first, 0.95):>8.0f}"
-        goal = GOALS.get(scene.name, "")
-        print(f"{scene.name:<12}{told}{goal:>8}{np.median(last):>19.0f}", flush=True)
+        flow = [each["first flow"] for each in whole if "first flow" in each]
+        print(
+            f"{scene.name:<12}{name:<8}{np.median(waits):>8.0f}{np.quantile(waits, 0.95):>8.0f}"
+            f"{goal or '':>8}{core:>8.0f}{f'{np.median(flow):.0f}' if flow else '':>12}"
+            f"{np.median([each['end'] for each in whole]):>8.0f}{load:>8.1f}",
+            flush=True,
+        )
 
 
 def crowd(server: Server, pages: int, seconds: float) -> None:
     """Pages that all drag at once, each its own scene, four times a second."""
     waits: list[float] = []
     astray: list[int] = []
-    names = [name for name in GOALS if name in SCENES and name != "boundary"]
+    names = ["line", "sparse", "completion"]
 
     def one(k: int) -> None:
         rng, page, scene = random.Random(k), server.page(), SCENES[names[k % len(names)]]
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             begun = time.perf_counter()
-            waits.append(page.drag(scene, moved(scene, rng))[0])
+            waits.append(page.drag(scene, moved(scene, rng))["limit"])
             time.sleep(max(0.0, 0.25 - (time.perf_counter() - begun)))
         astray.append(page.astray)
         page.held.close()
@@ -182,7 +234,8 @@ def crowd(server: Server, pages: int, seconds: float) -> None:
         thread.join()
     found = np.array(waits)
     print(
-        f"\n{pages} pages at once, {len(found)} drags in {seconds:g} s: milliseconds to the limit, "
+        f"\n{pages} pages at once, load {os.getloadavg()[0]:.1f}, {len(found)} drags in "
+        f"{seconds:g} s: milliseconds to the limit, "
         f"median {np.median(found):.0f}, 95% {np.quantile(found, 0.95):.0f} (goal 1000), "
         f"largest {np.max(found):.0f}; answers to a wrong page: {sum(astray)}",
         flush=True,
@@ -225,7 +278,7 @@ def abuse(server: Server, requests: int, kills: int) -> None:
     replies, refused, lost, astray = [0] * 4, [0] * 4, [0] * 4, [0] * 4
 
     def one(k: int) -> None:
-        rng, page = random.Random(100 + k), server.page()
+        rng, page, said = random.Random(100 + k), server.page(), set[Any]()
 
         def listen(seconds: float) -> None:
             with contextlib.suppress(TimeoutError):
@@ -233,11 +286,13 @@ def abuse(server: Server, requests: int, kills: int) -> None:
                     message = json.loads(page.socket.recv(seconds))
                     replies[k] += 1
                     refused[k] += bool(message.get("error"))
-                    astray[k] += message["id"] != -1 and message["id"] % 4 != k
+                    astray[k] += message["id"] != -1 and message["id"] not in said
 
         for j in range(requests // 4):
             try:
-                page.socket.send(nonsense(rng, 4 * j + k))
+                text = nonsense(rng, 4 * j + k)
+                said |= {4 * j + k, 0} if '"id": 0' in text else {4 * j + k}  # nonsense has ids
+                page.socket.send(text)
                 if j % 20 == 0:
                     listen(0.02)
             except Exception:
@@ -264,13 +319,13 @@ def abuse(server: Server, requests: int, kills: int) -> None:
     alive = server.process.poll() is None
     page = server.page()
     rng = random.Random(7)
-    limits = [page.drag(scene, moved(scene, rng))[0] for scene in SCENES.values()]
+    limits = ["limit" in page.drag(scene, moved(scene, rng)) for scene in SCENES.values()]
     time.sleep(5)
     print(
         f"\n{requests} fuzzed requests and {kills} killed workers in "
         f"{time.perf_counter() - begun:.0f} s: server alive: {alive}; {sum(replies)} replies, "
         f"{sum(refused)} of them refusals; connections lost {sum(lost)}; then "
-        f"{np.sum(np.isfinite(limits))} of {len(SCENES)} scenes answer; answers to a wrong page: "
+        f"{sum(limits)} of {len(SCENES)} scenes answer; answers to a wrong page: "
         f"{sum(astray) + page.astray}; processes {len(server.workers())}; "
         f"server memory {before:.0f} MB before, {server.memory():.0f} MB after",
         flush=True,
@@ -344,10 +399,12 @@ def until(true: Callable[[], Any], seconds: float = 60.0) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
-    quick = parser.parse_args().quick
+    parser.add_argument("--drags", type=int, default=60, help="drags of one page, for each scene")
+    asked = parser.parse_args()
+    quick = asked.quick
     server = Server()
     try:
-        alone(server, 12 if quick else 60)
+        alone(server, 12 if quick else asked.drags)
         crowd(server, 8, 4.0 if quick else 20.0)
         abuse(server, 1_000 if quick else 10_000, 10 if quick else 100)
         if which("chromium") and which("chromedriver"):

@@ -4,6 +4,8 @@ that the GPU shows here.
 Random images: timings do not depend on what they show. Without a GPU it says so and stops.
 --variants: other ways to write the same step, twelve runs in tensorfloat32, and what bounds them;
 a minute. --flags FILE writes the flags of XLA with which the present step is fastest.
+--network vgg: W's VGG11-like network on CIFAR-10-sized data, one run, in each precision; with
+--quick a tiny one, which a CPU can do.
 """
 
 from __future__ import annotations
@@ -54,9 +56,9 @@ def copy_rate() -> float:
     """Bytes a second, read and written, of a large sum."""
     import jax
 
-    x = jax.numpy.zeros(2**28, "float32")
-    add = jax.jit(lambda x: x + 1)
-    return 2 * x.nbytes / seconds(lambda: add(x))
+    x, times = jax.numpy.zeros(2**28, "float32"), 20
+    add = jax.jit(lambda x: jax.lax.fori_loop(0, times, lambda _, x: x + 1, x))
+    return 2 * times * x.nbytes / seconds(lambda: add(x))
 
 
 def made_arrays():
@@ -122,20 +124,45 @@ def variants(lanes: int, epochs: int, least: bool) -> dict[str, float]:
         move = jax.lax.dot_general(dT, XT[:, rows], (((1,), (1,)), ((), ())))
         return W + move, A + jax.lax.dot_general(gT, hT, (((1,), (1,)), ((), ())))
 
+    def together(count):
+        """Weights are read and written once in so many batches: what earlier ones of them changed
+        reaches a later one through the products of their inputs."""
+
+        def steps(W, A, step, rows):
+            x = X[rows.reshape(-1)]
+            before = jax.lax.dot_general(W, x, (((1,), (1,)), ((), ())))
+            inner = x @ x.T
+            moved = []
+            for k, some in enumerate(rows):
+                here = slice(k * BATCH, (k + 1) * BATCH)
+                units = before[:, here]
+                if k:
+                    units = units + jnp.concatenate(moved, 1) @ inner[: k * BATCH, here]
+                hT = jax.nn.relu(units)
+                gT = -step * slopes((A @ hT).T, Y[some]).T
+                moved.append((A.T @ gT) * (hT > 0))
+                A = A + jax.lax.dot_general(gT, hT, (((1,), (1,)), ((), ())))
+            return W + jnp.concatenate(moved, 1) @ x, A
+
+        steps.__name__, steps.count = f"{count} batches a product", count
+        return steps
+
     def products_alone(W, A, step, rows):
         """Two of the three products, and nothing else."""
         x = X[rows]
         return W + (-1e-9 * (x @ W.T)).T @ x, A
 
-    for one in (transposed,) if least else (gradient_first, transposed, products_alone):
+    rest = [together(6), products_alone, gradient_first]
+    for one in (transposed,) if least else (transposed, *rest):
+        shape = (-1, one.count, BATCH) if hasattr(one, "count") else (-1, BATCH)
 
-        def epoch(W, A, step, key, one=one):
+        def epoch(W, A, step, key, one=one, shape=shape):
             order = jax.random.permutation(key, IMAGES)[: IMAGES // BATCH * BATCH]
 
             def body(params, rows):
                 return one(*params, step, rows), None
 
-            return jax.lax.scan(body, (W, A), order.reshape(-1, BATCH))[0]
+            return jax.lax.scan(body, (W, A), order.reshape(shape))[0]
 
         def many(W, A, keys, epoch=epoch):
             def body(params, keys):
@@ -162,17 +189,18 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
     for given in ("", FLAGS):
         sizes = [str(lanes), str(epochs), str(int(bool(given)))]
         called = [sys.executable, __file__, "--one-process", *sizes]
-        ran = subprocess.run(
-            called, capture_output=True, text=True, env={**os.environ, "XLA_FLAGS": given}
+        ran = subprocess.Popen(
+            called, stdout=subprocess.PIPE, text=True, env={**os.environ, "XLA_FLAGS": given}
         )
-        for line in ran.stdout.splitlines():
+        for line in ran.stdout:
+            print(given, line, end="", file=sys.stderr, flush=True)
             for name, epoch in json.loads(line).items():
                 if name == "as the package has it":
                     ours[given] = epoch
                 share = lanes * flops_an_epoch(WideNetwork(WIDTH, PIXELS)) / epoch / 1e12 / peak
                 rows.append([name, given or "none", f"{epoch:.4f}", f"{100 * share:.0f}%"])
-        if ran.returncode:
-            rows.append([ran.stderr.strip().splitlines()[-1][:60], given or "none", "", ""])
+        if ran.wait():
+            rows.append([f"ended with {ran.returncode}", given or "none", "", ""])
     steps, weights = IMAGES // BATCH, 4 * WIDTH * PIXELS
     hidden = 4 * BATCH * WIDTH
     least = lanes * steps * (3 * weights + 6 * hidden) / rate
@@ -190,12 +218,63 @@ def all_variants(lanes: int, flags: Path | None, epochs: int) -> None:
         flags.write_text(best)
 
 
+VGG_IMAGES, VGG_BATCH = 50_000, 128
+TINY = {"blocks": ((4,), (4,), (4, 4), (4, 4))}
+
+
+def vgg_arrays(images):
+    import numpy as np
+
+    from biasflow.images.classifier_training import Arrays
+
+    rng = np.random.default_rng(0)
+    pairs = [
+        (rng.random((n, 32, 32, 3), np.float32), rng.integers(10, size=n)) for n in (images, 1000)
+    ]
+    return Arrays(*pairs[0], *pairs[1])
+
+
+def vgg_flops_an_epoch(network, images) -> float:
+    """Of one run: three products a layer."""
+    side, below, total = network.side, network.colours, 0
+    for block in network.blocks:
+        for width in block:
+            total += side**2 * 9 * below * width
+            below = width
+        side //= 2
+    total += side**2 * below * network.classes
+    return 3 * 2 * total * (images // VGG_BATCH * VGG_BATCH)
+
+
+def vgg_table(quick: bool) -> None:
+    import jax
+    from timing import advancing, table
+
+    from biasflow.images.classifier_training import PRECISIONS, EpochSchedule, Run
+    from biasflow.images.classifiers import VggNetwork
+
+    images = 2 * VGG_BATCH if quick else VGG_IMAGES
+    arrays, network, rows = vgg_arrays(images), VggNetwork(**(TINY if quick else {})), []
+    for precision in PRECISIONS:
+        schedule = EpochSchedule(VGG_BATCH, 1, 1, precision=precision, summed_apart=True)
+        epoch = seconds(advancing(network, arrays, [Run(1.0, 1e-4)], schedule))
+        rate = vgg_flops_an_epoch(network, images) / epoch / 1e12
+        rows.append([precision, f"{epoch:.3f}", f"{rate:.0f}"])
+    table(
+        f"VGG11-like network, one epoch of {images:,} images, batch {VGG_BATCH}, on "
+        f"{jax.devices()[0].device_kind}",
+        ["precision", "s / epoch", "TFLOP/s"],
+        rows,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer lanes")
     parser.add_argument("--variants", action="store_true", help="other ways to write the step")
     parser.add_argument("--flags", type=Path, help="with --variants: where to write flags of XLA")
     parser.add_argument("--one-process", nargs=3, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--network", choices=("wide", "vgg"), default="wide")
     chosen = parser.parse_args()
     if chosen.one_process:
         lanes, epochs, least = chosen.one_process
@@ -206,8 +285,11 @@ def main() -> None:
     import jax
     from timing import advancing, table
 
-    if jax.default_backend() == "cpu":
+    if jax.default_backend() == "cpu" and not (chosen.quick and chosen.network == "vgg"):
         print("no GPU here: benchmarks/images_cpu.py measures the same program on a CPU")
+        return
+    if chosen.network == "vgg":
+        vgg_table(chosen.quick)
         return
     if chosen.variants:
         all_variants(LANES[-1], chosen.flags, VARIANT_EPOCHS)

@@ -64,6 +64,7 @@ JOBS = (
     Job("projection_growth", seconds=30),
     Job("flow_growth", seconds=60),
     Job("sweep_overhead", cores=2, seconds=230),
+    Job("reproduction", cores=2, seconds=600),
     Job("relu_flow_vs_descent", seconds=200),
     Job("relu_growth", seconds=40),
     Job("relu_large", ("--seconds", "20"), cores=2, seconds=250),

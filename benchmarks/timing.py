@@ -137,7 +137,7 @@ def advancing(network: Any, arrays: Any, runs: Any, schedule: Any) -> Callable[[
 
     def advance() -> Any:
         with jax_in_double():
-            return lanes.advanced(params, runs, (zero, zero), [schedule.every] * len(runs))
+            return lanes.advanced(params, runs, (zero,) * 3, [schedule.every] * len(runs))
 
     return advance
 

@@ -1,25 +1,31 @@
 """`python docs/check_accessibility.py FOLDER…`: axe-core on the pages of the folders, in a headless
-Chromium, wide and light, narrow and dark. Needs Chromium and npm; nothing else drives the browser
-than a page that shows the others one by one."""
+Chromium, wide and light, narrow and dark; with `--only gallery/index.html 'claims/W/*'` on these
+alone. Needs Chromium and npm; nothing else drives the browser than a page that shows the others one
+by one."""
 
 import argparse
 import functools
 import http.server
 import json
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+from fnmatch import fnmatch
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 VIEWS = ((1280, "light"), (390, "dark"))
+PREFERRED = {"dark": 0, "light": 1}
+"""What a reader's system asks for, as Chromium numbers it."""
 MADE = ("claims/", "figures/", "reference/names/")
 """Pages that are made alike: of these some stand for all."""
 EVERY = 25
-PATIENCE_S = 900
+PATIENCE_S = 240
+"""For one page; the report of all figures and claims is the longest."""
 AXE = Path(__file__).parents[1] / "build" / "axe"
 
 HARNESS = """<!doctype html><html lang="en"><title>axe</title><iframe id="view"></iframe><script>
@@ -31,7 +37,8 @@ async function look(url, width, theme) {
   const page = view.contentDocument;
   page.body.dataset.theme = theme;
   page.documentElement.dataset.theme = theme;
-  page.documentElement.style.colorScheme = theme;
+  if (!view.contentWindow.matchMedia(`(prefers-color-scheme: ${theme})`).matches)
+    throw new Error(`the browser does not ask for ${theme} pages`);
   await page.fonts.ready;
   await sleep(150);
   await new Promise((done) => {
@@ -46,12 +53,12 @@ async function look(url, width, theme) {
     nodes: one.nodes.map((node) => `${node.target.join(" ")} ${node.failureSummary}`) })) };
 }
 (async () => {
-  const pages = await (await fetch("/pages.json")).json(), all = [];
-  for (const [url, width, theme] of pages) {
-    try { all.push(await look(url, width, theme)); }
-    catch (error) { all.push({ url, width, theme, failed: String(error), violations: [] }); }
+  const { pages, width, theme } = await (await fetch("/pages.json")).json();
+  for (const url of pages) {
+    const found = await look(url, width, theme).catch(
+      (error) => ({ url, width, theme, failed: String(error), violations: [] }));
+    await fetch("/found", { method: "POST", body: JSON.stringify(found) });
   }
-  await fetch("/found", { method: "POST", body: JSON.stringify(all) });
 })();
 </script></html>"""
 
@@ -69,9 +76,11 @@ def axe():
     return script
 
 
-def chosen(folder):
-    """All pages written by hand, and some of those that are made."""
+def chosen(folder, only=()):
+    """All pages written by hand, and some of those that are made; or those that are asked for."""
     pages = sorted(page.relative_to(folder).as_posix() for page in folder.rglob("*.html"))
+    if only:
+        return [page for page in pages if any(fnmatch(page, pattern) for pattern in only)]
     made = [page for page in pages if page.startswith(MADE) and not page.endswith("index.html")]
     return [page for page in pages if page not in made] + made[::EVERY]
 
@@ -79,8 +88,8 @@ def chosen(folder):
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves the folders by their place in the list, and takes what was found."""
 
-    def __init__(self, *arguments, folders, pages, found, **keywords):
-        self.folders, self.pages, self.found = folders, pages, found
+    def __init__(self, *arguments, folders, wanted, found, **keywords):
+        self.folders, self.wanted, self.found = folders, wanted, found
         super().__init__(*arguments, **keywords)
 
     def translate_path(self, path):
@@ -91,7 +100,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         return str(folder.joinpath(*rest))
 
     def do_GET(self):
-        texts = {"/harness": HARNESS, "/pages.json": json.dumps(self.pages)}
+        texts = {"/harness": HARNESS, "/pages.json": json.dumps(self.wanted)}
         if self.path not in texts:
             return super().do_GET()
         body = texts[self.path].encode()
@@ -102,7 +111,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_POST(self):
-        self.found.put(self.rfile.read(int(self.headers["Content-Length"])))
+        self.found.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         self.send_response(200)
         self.end_headers()
 
@@ -110,47 +119,46 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-class Answer:
-    """What the browser sends, once."""
-
-    def __init__(self):
-        self.come, self.body = threading.Event(), b"[]"
-
-    def put(self, body):
-        self.body = body
-        self.come.set()
-
-
-def look_at(folders, browser):
-    """What axe says of every page in every view."""
+def look_at(folders, browser, only=()):
+    """What axe says of every page in every view, one after the other."""
     folders = [Path(folder).resolve() for folder in folders]
     pages = [
-        (f"/{place}/{page}", width, theme)
-        for place, folder in enumerate(folders)
-        for page in chosen(folder)
-        for width, theme in VIEWS
+        f"/{place}/{page}" for place, folder in enumerate(folders) for page in chosen(folder, only)
     ]
-    answer = Answer()
-    handler = functools.partial(Handler, folders=folders, pages=pages, found=answer)
     axe()
+    for width, theme in VIEWS:
+        yield from looked_at(folders, pages, width, theme, browser)
+
+
+def looked_at(folders, pages, width, theme, browser):
+    """What axe says of the pages in one view; the browser has the theme for its preference."""
+    wanted, found = {"pages": pages, "width": width, "theme": theme}, queue.Queue()
+    handler = functools.partial(Handler, folders=folders, wanted=wanted, found=found)
+    preference = f"--blink-settings=preferredColorScheme={PREFERRED[theme]}"
     with (
         http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
-        tempfile.TemporaryDirectory() as profile,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
     ):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/harness"
-        command = [browser, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-port=0"]
+        command = [browser, *FLAGS, preference, f"--user-data-dir={profile}"]
         process = subprocess.Popen(
-            [*command, address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*command, "--remote-debugging-port=0", address],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         try:
-            if not answer.come.wait(PATIENCE_S):
-                sys.exit(f"no answer from {browser} within {PATIENCE_S} s")
+            for page in pages:
+                try:
+                    yield found.get(timeout=PATIENCE_S)
+                except queue.Empty:
+                    words = f"no answer within {PATIENCE_S} s; no page after it was looked at"
+                    yield {"url": page, "width": width, "theme": theme, "failed": words}
+                    break
         finally:
             process.terminate()
             process.wait()
             server.shutdown()
-    return json.loads(answer.body)
 
 
 def faults(results):
@@ -183,10 +191,11 @@ def find_browser():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+")
-    browser = find_browser()
+    parser.add_argument("--only", nargs="+", default=(), metavar="PAGE")
+    asked, browser = parser.parse_args(), find_browser()
     if browser is None:
         sys.exit("no Chromium here: install it, or leave this check to a machine that has one")
-    results = look_at(parser.parse_args().folders, browser)
+    results = list(look_at(asked.folders, browser, asked.only))
     found = list(faults(results))
     print(*found, sep="\n")
     print(f"{len(results)} views of pages, {len(found)} kinds of faults")

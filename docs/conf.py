@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_extensions"))
+sys.path[:0] = [str(HERE), str(HERE / "_extensions")]
 
 from importlib.metadata import version as installed  # noqa: E402
 
@@ -26,6 +26,8 @@ extensions = [
     "project_pages",
     "reference_pages",
     "plain_docstrings",
+    "code_markup",
+    "gallery_cards",
     "linked_words",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

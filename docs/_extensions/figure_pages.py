@@ -1,45 +1,39 @@
-"""A page for every figure: what it shows, the command that draws it, the paper's numbers beside
-ours; its picture where that is a matter of seconds."""
+"""A page for every figure: its picture, what it shows, the command that draws it, the paper's
+numbers beside ours."""
 
-import os
 from pathlib import Path
+
+import draw_figures
 
 from formulas import with_formulas
 from written_pages import ORPHAN, table, write_pages
 
 DOCS = Path(__file__).parents[1]
-DRAWN = ("R/fig1",)
-"""Figures whose quick preset takes seconds; the others are a command away."""
 
 
-def picture(id, folder):
-    """Where the picture is, drawn if it is not there yet; None where it takes longer."""
-    kept = DOCS / "images" / f"{id.replace('/', '-')}.png"
-    if kept.is_file():
-        return f"../../images/{kept.name}"
-    path = folder / "pictures" / kept.name
-    if id not in DRAWN:
-        return None
-    if not path.is_file():
-        import matplotlib as mpl
-
-        import biasflow as bf
-
-        with mpl.rc_context({"backend": "Agg"}):
-            drawn = bf.experiments.draw(id, engine=bf.sweeps.Serial(), progress=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drawn.savefig(path, dpi=110)
-    return f"../pictures/{path.name}"
+def picture(experiment):
+    """The kept picture, which opens at its full size, and what it is a picture of."""
+    path = draw_figures.picture_of(experiment.id)
+    alt, grid = " ".join(experiment.alt.split()), experiment.grids[draw_figures.PRESET]
+    shown = (
+        "results that were computed on a GPU and travel with the package"
+        if "shipped_in" in grid.settings
+        else f"{grid.size} points of its grid, where `--preset paper` computes "
+        f"{experiment.grids['paper'].size}"
+    )
+    return (
+        f"```{{image}} ../../images/figures/{path.name}\n:alt: {alt}\n"
+        f":target: ../../_images/{path.name}\n```\n\n"
+        f"*The preset `{draw_figures.PRESET}`: {shown}. The picture is a link to itself at full "
+        "size.*"
+    )
 
 
-def figure_page(experiment, picture, rows):
+def figure_page(experiment, rows):
     id = experiment.id
     parts = [f"{ORPHAN}# `{id}`", with_formulas(experiment.caption)]
     parts += ["One of the [figures](../index.md)."]
-    if picture is not None:
-        parts.append(f"```{{image}} {picture}\n:alt: {' '.join(experiment.alt.split())}\n```")
-    else:
-        parts.append("Drawing it takes longer than a page should wait: the commands are below.")
+    parts.append(picture(experiment))
     parts += ["## The picture in words", with_formulas(experiment.alt)]
     parts += [
         "## Draw it",
@@ -80,7 +74,7 @@ def numbers_by_figure():
     return found
 
 
-def pages(folder):
+def pages():
     import biasflow as bf
     from biasflow.theory.papers import PAPERS
 
@@ -88,18 +82,24 @@ def pages(folder):
     for id in bf.figures():
         experiment = bf.experiments.experiment(id)
         by_paper.setdefault(id.partition("/")[0], []).append(experiment)
-        made[f"{id}.md"] = figure_page(experiment, picture(id, folder), numbers.get(id, ()))
+        made[f"{id}.md"] = figure_page(experiment, numbers.get(id, ()))
     parts = ["# Figures", "Every figure of the four papers, redrawn."]
     for paper in PAPERS:
         figures = by_paper[paper.tag]
         parts.append(f"## {paper.tag}: {paper.title}")
-        rows = [
-            (f"[`{figure.id}`]({figure.id}.md)", with_formulas(first_sentence(figure.caption)))
-            for figure in figures
-        ]
-        parts.append(table(("figure", "what it shows"), rows))
+        parts.append("\n".join([":::::{container} gallery-cards", *map(card, figures), ":::::"]))
     made["index.md"] = "\n\n".join(parts) + "\n"
     return made
+
+
+def card(figure):
+    """Its picture, which needs no words beside these, its link, and what it shows."""
+    name = draw_figures.picture_of(figure.id).name
+    return (
+        f"::::{{container}} gallery-card\n```{{image}} ../images/figures/{name}\n:alt:\n```\n\n"
+        f":::{{container}} gallery-title\n[`{figure.id}`]({figure.id}.md)\n:::\n\n"
+        f"{with_formulas(first_sentence(figure.caption))}\n::::\n"
+    )
 
 
 def first_sentence(caption):
@@ -107,9 +107,7 @@ def first_sentence(caption):
 
 
 def write(app):
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    folder = Path(app.srcdir) / "figures"
-    write_pages(folder, pages(folder))
+    write_pages(Path(app.srcdir) / "figures", pages())
 
 
 def setup(app):

@@ -25,6 +25,14 @@ def sections():
         yield heading, words, re.findall(r"^- `(\w+)\.py`", text, re.M)
 
 
+def descriptions():
+    """What each script shows, in the README's words."""
+    lines = re.findall(
+        r"^- `(\w+)\.py`: (.+)$", (GALLERY / "README.md").read_text(encoding="utf-8"), re.M
+    )
+    return {name: words[:1].upper() + words[1:] for name, words in lines}
+
+
 def folder_of(heading):
     return re.sub(r"\W+", "_", heading.lower())
 
@@ -54,7 +62,7 @@ def copies():
     )
     for heading, words, names in sections():
         folder = COPIES / folder_of(heading)
-        yield folder / "GALLERY_HEADER.rst", f"{title(heading)}\n\n{words}\n"
+        yield folder / "GALLERY_HEADER.rst", f"{title(heading, '-')}\n\n{words}\n"
         for name in names:
             yield (
                 folder / f"{name}.py",
@@ -62,8 +70,15 @@ def copies():
             )
 
 
-def title(words):
-    return f"{words}\n{'=' * len(words)}"
+def title(words, line="="):
+    return f"{words}\n{line * len(words)}"
+
+
+def hush(configuration, script):
+    """Before a script is run: what is compiled on the way is no part of what it shows."""
+    from biasflow._numerics import compilation
+
+    compilation._say = lambda words: None
 
 
 def copy_scripts():
@@ -107,6 +122,7 @@ def configuration():
         "download_all_examples": False,
         "min_reported_time": 10**6,
         "nested_sections": False,
+        "reset_modules": ("matplotlib", "gallery_scripts.hush"),
         "show_signature": False,
         "write_computation_times": False,
     }

@@ -58,6 +58,14 @@ def rewrite(app, what, name, obj, options, lines):
     lines[:] = made + shown
 
 
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+
+
+def name_aliases(app, what, name, obj, options, signature, returned):
+    """Types that are known by a name, in signatures as in the code."""
+    return signature and ALIAS.sub(r"\1", signature), returned and ALIAS.sub(r"\1", returned)
+
+
 def skip(app, what, name, obj, options, skipped):
     """Methods that scikit-learn adds to every estimator."""
     return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
@@ -65,5 +73,6 @@ def skip(app, what, name, obj, options, skipped):
 
 def setup(app):
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-signature", name_aliases)
     app.connect("autodoc-process-docstring", rewrite, priority=100)  # before napoleon
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,6 @@
 """A page for every public name, in the order of docs/api.md, from its docstring."""
 
+import functools
 import inspect
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ PAGE = (DOCS / "api.md").read_text(encoding="utf-8")
 SECTION = re.compile(r"^\*\*(.+?)\*\*", re.M)
 
 
+@functools.cache
 def public_names():
     """What docs/api.md names, as it is written after `bf.`; a test keeps that page complete."""
     import biasflow as bf
@@ -50,12 +52,26 @@ def name_page(name, value):
     if not inspect.isclass(value):
         directive = f".. autofunction:: {path}"
     elif issubclass(value, BaseException):
-        directive = f".. autoexception:: {path}\n   :show-inheritance:"
+        directive = f".. autoexception:: {path}"
     else:
-        directive = f".. autoclass:: {path}\n   :members:\n   :show-inheritance:"
+        directive = f".. autoclass:: {path}\n   :members:"
+    if any(map(is_told, getattr(value, "__bases__", ()))):
+        directive += "\n   :show-inheritance:"
     title = f"``bf.{name}``"
     head = f":orphan:\n\n{title}\n{'=' * len(title)}\n\nOne of :doc:`all names <index>`."
     return f"{head}\n\n{directive}\n"
+
+
+def is_told(base):
+    """Whether a reader knows this base: one of ours that is public, or another package's."""
+    if base.__module__.partition(".")[0] == "biasflow":
+        return base in public_names().values()
+    return base is not object and base.__module__ not in ("abc", "typing")
+
+
+def tell_bases(app, name, obj, options, bases):
+    if getattr(obj, "__bases__", None):
+        bases[:] = [base for base in obj.__bases__ if is_told(base)]
 
 
 def summary(value):
@@ -85,4 +101,5 @@ def write(app):
 
 def setup(app):
     app.connect("builder-inited", write)
+    app.connect("autodoc-process-bases", tell_bases)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

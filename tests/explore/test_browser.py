@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from biasflow.explore import SCENES
+from biasflow.explore import SCENES, export
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = which("chromium") or which("chromium-browser"), which("chromedriver")
@@ -236,12 +236,39 @@ def test_code_and_page_are_given(driver, server, tmp_path):
     assert page.errors() == [] and not handles(driver)
 
 
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "claims"])
+def test_a_saved_page_of_every_scene_plays_without_a_server(driver, tmp_path, name):
+    saved = tmp_path / f"{name}.html"
+    saved.write_text(export(name, {}), encoding="utf-8")
+    driver.get(saved.as_uri())
+    status = driver.find_element("id", "status")
+    until(lambda: "a saved page" in status.text)
+    drawn = "return document.getElementById('stage').innerHTML"
+    last = driver.execute_script(drawn)
+    assert "NaN" not in last and not handles(driver)
+    driver.find_element("id", "play").click()
+    until(lambda: driver.execute_script(drawn) != last)
+    driver.find_element("id", "play").click()
+    severe = [each for each in driver.get_log("browser") if each["level"] == "SEVERE"]
+    assert severe == []
+
+
 def test_a_table_of_the_readers_own(driver, server, tmp_path):
     page = Page(driver, f"{server.address}#sparse/%7B%7D")
     file = tmp_path / "mine.csv"
     file.write_text('<img src=x onerror="document.title=1">,b,y\n1,2,3\n0.5,-1,1\n')
     page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
-    assert page.state["table"] == [[1, 2, 3], [0.5, -1, 1]]
+    assert page.state["table"] == [[1, 1, 1], [-1, -1, -1]], "centred and scaled"
+    rows = [f"2024-03-{k % 28 + 1:02d} 10:00:00,{1e9 + k},{k % 7},{k % 3}" for k in range(5000)]
+    file.write_text("\n".join(["time,offset,b,y", *rows]) + "\n")
+    page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
+    table = page.state["table"]
+    assert len(table) == 40 and max(abs(x) for row in table for x in row) < 10
+    assert "40 of 5000 rows" in driver.find_element("id", "data-tools").text
+    assert "least-squares fit" in driver.find_element("css selector", "figcaption").text
+    file.write_text("1,NaN\n2,3\n")
+    driver.find_element("id", "csv").send_keys(str(file))
+    until(lambda: "row 1" in page.status and "NaN" in page.status)
     assert driver.title != "1" and not driver.find_elements("css selector", "img")
     file.write_text("a,b\n1,x\n")
     driver.find_element("id", "csv").send_keys(str(file))
@@ -256,6 +283,79 @@ def test_entries_of_a_matrix_are_clicked(driver, server):
     assert cells[1].text == "0.50" and cells[1].get_attribute("aria-pressed") == "true"
     page.after(lambda: cells[1].send_keys("\ue013"))  # arrow up
     assert page.state["matrix"][0][1] == 0.6
+    assert page.errors() == []
+
+
+def test_points_of_two_classes_are_painted(driver, server):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    page = Page(driver, f"{server.address}#boundary/%7B%7D")
+    plot = driver.find_element("css selector", "svg[aria-label^='Two classes']")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    first, gamma = SCENES["boundary"].start["points"], driver.find_element("css selector", ".facts")
+    told = gamma.text
+
+    def click(x, y):
+        ActionChains(driver, 10).move_to_element_with_offset(plot, x, y).click().perform()
+
+    page.after(lambda: click(-plot.size["width"] // 2 + 80, -150))
+    assert len(page.state["points"]) == len(first) + 1 == len(handles(driver))
+    x, y, label = page.state["points"][-1]
+    assert x < 0 < y and label == 1
+    assert gamma.text != told, "a blue point among the red ones has another margin"
+    page.press("paint-red")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    page.after(lambda: click(plot.size["width"] // 2 - 60, 150))
+    x, y, label = page.state["points"][-1]
+    assert x > 0 > y and label == -1
+    painted = handles(driver)[-1]
+    page.after(lambda: ActionChains(driver, 10).double_click(painted).perform())
+    assert len(page.state["points"]) == len(first) + 1
+    page.after(lambda: handles(driver)[0].send_keys("\ue014"))  # arrow right
+    assert page.state["points"][0][0] == pytest.approx(first[0][0] + 0.02, abs=1e-3)
+    assert page.errors() == []
+
+
+def test_a_scene_leads_to_the_claims_about_it_and_those_to_their_pages(driver, server):
+    page = Page(driver, f"{server.address}#plane/%7B%7D")
+    page.press("to-claims")
+    until(lambda: "Claims" in driver.title)
+    rows = [list(row) for row in SCENES["plane"].start["points"]]
+    assert page.state["rows"] == rows and page.state.get("about", "relu") == "relu"
+    judged = until(
+        lambda: driver.execute_script(
+            "return [...document.querySelectorAll('.claim')].filter((each) => "
+            "/holds|consistent/.test(each.querySelector('.badge').textContent))"
+            ".map((each) => each.dataset.claim)"
+        )
+    )
+    driver.execute_script(
+        'document.querySelector(`[data-claim="${arguments[0]}"]`).click()', judged[0]
+    )
+    told = driver.find_element("css selector", "[aria-label='The statement that was clicked']")
+    until(lambda: judged[0] in told.text)
+    for heading in ("holds", "consistent"):
+        if heading in told.text:
+            break
+    else:
+        pytest.fail(f"no verdict on the page of {judged[0]}: {told.text[:200]}")
+    driver.back()
+    assert page.errors() == []
+
+
+def test_scenes_may_be_changed_before_they_are_drawn(driver, server):
+    page = Page(driver, server.address)
+    move = (
+        "document.querySelector('#controls input, #player .control input')"
+        ".dispatchEvent(new Event('input'))"
+    )
+    for k, name in enumerate((*SCENES, *reversed(SCENES), "line", "sparse")):
+        driver.find_element("css selector", f"[data-name='{name}']").click()
+        time.sleep((0.3, 0.6, 1.0)[k % 3])
+        # a question that is not answered yet when the next scene is entered
+        driver.execute_script(move)
+    page.settled()
+    assert "Sparse" in driver.title
     assert page.errors() == []
 
 

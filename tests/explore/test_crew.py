@@ -172,3 +172,50 @@ def test_killed_workers_are_replaced_and_no_answer_goes_astray():
         assert crew.idle
 
     run(test, 2)
+
+
+def test_a_scene_is_loaded_by_one_worker_after_the_other():
+    async def test(crew):
+        asker = Asker(crew).ask("cold", 1)
+        assert {"warming": "cold"} in [head for head, _ in asker.heard]
+        assert sum(bool(worker.serials) for worker in crew._everyone) == 1
+        assert await asker.ended() == ""
+        loading = [worker for worker in crew._everyone if worker.serials]
+        assert len(loading) == 1, "the next one, and not the spare, too"
+        while not all("cold" in worker.warm for worker in crew._everyone):
+            assert sum(bool(worker.serials) for worker in crew._everyone) <= 1
+            await asyncio.sleep(0.02)
+
+    run(test, hands=2)
+
+
+def test_a_question_waits_for_the_worker_that_has_loaded_its_scene():
+    """Rather than for one that would have to load it first: a drag asks again and again."""
+
+    async def test(crew):
+        asker = Asker(crew).ask("cold", 1)
+        await asker.ended()
+        first = numbers(asker)[0]
+        for _ in range(8):  # while the other worker is still loading
+            asker.ask("cold", 100)
+            await asyncio.sleep(0.01)
+        asker.heard.clear()
+        asker.ask("cold", 1)
+        await asker.ended()
+        assert numbers(asker) == [first], "the same process"
+
+    run(test, hands=2)
+
+
+def test_a_question_cancelled_while_its_scene_is_loaded_leaves_the_worker_to_the_next():
+    async def test(crew):
+        one, two = Asker(crew, "one"), Asker(crew, "two")
+        one.ask("cold", 1)
+        await asyncio.sleep(0.05)
+        crew.cancel("one")
+        assert crew.idle
+        two.ask("cold", 1)
+        assert await two.ended() == "" and numbers(two)
+        assert not numbers(one)
+
+    run(test)

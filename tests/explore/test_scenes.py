@@ -144,6 +144,57 @@ def test_the_line_scene_ends_near_the_least_norm_from_a_small_start_only():
     assert ratio(-6.0) < 1.1 and ratio(1.0) > 5
 
 
+def test_labels_that_nothing_fits_are_fitted_as_far_as_they_can_be(tmp_path):
+    """More rows than columns: what readers bring most often."""
+    scene, rng = SCENES["sparse"], np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 3)), rng.standard_normal(12)
+    state = scene.read({"table": np.column_stack([X, y]).tolist(), "log10_alpha": -3.0})
+    parts = dict(scene.parts(state))
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert "least-squares fit, which is one only" in parts["data"]["said"]
+    np.testing.assert_allclose(parts["limit"]["beta"], best, atol=1e-4)
+    np.testing.assert_allclose(np.array(parts["flow"]["beta"])[:, -1], best, atol=0.05)
+    assert "lstsq" in scene.as_python(state) and "lstsq" not in scene.as_python(scene.start)
+
+
+def test_a_line_is_drawn_where_the_tangent_kernel_fits_nothing():
+    scene = SCENES["line"]
+    state = scene.read({"width": 2, "points": [[-2, 1], [-1, -1], [0, 1], [1, -1], [2, 1]]})
+    names = []
+    for name, data in scene.parts(state):
+        names.append(name)
+        if name == "limit":
+            assert data["kernel"] is None and "tangent kernel" in data["said"]
+        if name == "ending":
+            break
+    assert names[0] == "limit" and "flow" in names and "ending" in names
+
+
+@pytest.mark.parametrize(("depth", "exponent"), [(3, -4.0), (3, -6.0), (4, -2.0), (5, -1.0)])
+def test_deep_flows_from_small_starts_come_to_their_end(depth, exponent):
+    scene = SCENES["sparse"]
+    state = scene.read({"depth": depth, "log10_alpha": exponent})
+    flows, limit = [], None
+    for name, data in scene.parts(state):
+        limit = data if name == "limit" else limit
+        flows += [data] if name == "flow" else []
+        if name == "norms":
+            break
+    assert len(flows) > 1, "shown as it grows"
+    assert flows[-1]["said"] == ""
+    assert np.max(np.abs(np.array(flows[-1]["beta"])[:, -1] - limit["beta"])) < 0.05
+    ends = [flow["times"][-1] for flow in flows]
+    assert ends == sorted(ends)
+
+
+def test_deep_flows_that_no_float_can_hold_say_so():
+    scene = SCENES["sparse"]
+    for name, data in scene.parts(scene.read({"depth": 4, "log10_alpha": -100.0})):
+        if name == "flow":
+            assert data["times"] == [] and "no float holds both" in data["said"]
+            break
+
+
 def test_completion_recovers_the_planted_matrix_from_a_small_start_only():
     scene = SCENES["completion"]
 

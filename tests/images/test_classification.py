@@ -6,6 +6,7 @@ import pytest
 
 import biasflow as bf
 from biasflow._core.results import Result
+from biasflow.images import classifier_training
 from biasflow.images.classifier_training import (
     Arrays,
     EpochSchedule,
@@ -67,6 +68,25 @@ def test_lanes_do_not_change_a_run():
         # rounding, grown over at most 100 steps
         assert lane.history == pytest.approx(single.history, rel=1e-3, abs=1e-5)
     assert {lane.result for lane in together} == {Result.CONVERGED, Result.STEP_LIMIT}
+
+
+def test_runs_of_one_key_in_one_go_see_batches_together_and_end_the_same(monkeypatch):
+    runs = [Run(1.0, step, 3) for step in (0.1, 0.02, 0.5)]
+    plan = EpochSchedule(batch=16, epochs=3, every=3, precision="float32")
+    seen, held = [], classifier_training.Lanes.__init__
+
+    def watched(self, *arguments):
+        held(self, *arguments)
+        seen.append(self._one_order)
+
+    monkeypatch.setattr(classifier_training.Lanes, "__init__", watched)
+    arrays = made()
+    together = train_classifiers(NETWORK, arrays, runs, plan)
+    for one, run in zip(together, runs, strict=True):
+        (alone,) = train_classifiers(NETWORK, arrays, [run], plan)
+        assert one.history == pytest.approx(alone.history, rel=1e-5)
+    train_classifiers(NETWORK, arrays, [*runs, Run(1.0, 0.1, 4)], plan)
+    assert seen == [True, False, False, False, False]
 
 
 def test_ways_to_end():
@@ -157,3 +177,31 @@ def test_weights_are_float32():
         train_classifiers(
             Readout(), made(), [Run(1.0, 0.1)], EpochSchedule(8), start=lambda run: begin
         )
+
+
+def test_measurements_thin_out_and_the_last_epoch_is_measured():
+    plan = EpochSchedule(8, 20, 1, loss=1e-9, growth=0.5, lanes=1)
+    (run,) = train_classifiers(NETWORK, made(), [Run(1.0, 1e-3)], plan)
+    assert run.history[:, 0].tolist() == [0, 1, 2, 3, 5, 8, 12, 18, 20]
+
+
+def test_moves_below_the_rounding_of_weights_add_up():
+    """Weights of size 1e4, moves of 1e-5 a step, which float32 cannot add to them one by one."""
+    arrays = Arrays(
+        np.full((64, 1), 1e-4, np.float32), np.zeros(64, int), np.zeros((1, 1)), np.zeros(1, int)
+    )
+    start = ClassifierParams((), np.full((2, 1), 1e4, np.float32))
+    moved = []
+    for apart in (False, True):
+        plan = EpochSchedule(1, 4, 4, precision="float32", summed_apart=apart)
+        (run,) = train_classifiers(Readout(), arrays, [Run(1.0, 0.2)], plan, lambda run: start)
+        moved.append(np.asarray(run.params.output)[:, 0] - 1e4)
+    assert moved[0].tolist() == [0, 0]
+    assert moved[1] == pytest.approx([256e-5, -256e-5], abs=1e-3)
+
+
+def test_a_change_of_numbers_is_a_change_of_their_version():
+    """Where this fails for a reason that is meant, raise NUMBERS and put the new numbers here."""
+    (run,) = train_classifiers(NETWORK, made(), [Run(1.0, 0.3, 5)], EpochSchedule(8, 2, 1))
+    assert classifier_training.NUMBERS == 1
+    assert run.history[:, 1] == pytest.approx([6.94128, 0.101968, 0.0347979], rel=1e-3)

@@ -73,6 +73,38 @@ def test_vgg_against_pytorch():
     )
 
 
+def test_slopes_of_vgg_are_those_of_plain_layers():
+    """Pooling before the positive part changes nothing; bfloat16 no more than its rounding."""
+    import jax
+    import jax.numpy as jnp
+
+    x = np.random.default_rng(0).normal(size=(3, 8, 8, 3)).astype(np.float32)
+    params = SMALL.init(1.0)
+
+    def plain(params, x):
+        layers = iter(params.hidden)
+        for block in SMALL.blocks:
+            for _ in block:
+                x = jax.nn.relu(
+                    jax.lax.conv_general_dilated(
+                        x, next(layers), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+                    )
+                )
+            n, h, w, c = x.shape
+            x = x.reshape(n, h // 2, 2, w // 2, 2, c).max(axis=(2, 4))
+        return x.reshape(len(x), -1) @ params.output.T
+
+    def slopes(function, x):
+        return jax.jit(jax.grad(lambda params: jnp.sum(function(params, x)[:, 1])))(params)
+
+    expected = jax.tree.leaves(slopes(plain, x))
+    for given, tolerance in ((x, 1e-5), (x.astype(jnp.bfloat16), 0.05)):
+        for found, wanted in zip(jax.tree.leaves(slopes(SMALL, given)), expected, strict=True):
+            size = float(np.max(np.abs(wanted)))
+            assert found.dtype == np.float32
+            assert np.asarray(found) == pytest.approx(np.asarray(wanted), abs=tolerance * size)
+
+
 def test_pixels():
     rng = np.random.default_rng(0)
     train, test = (rng.integers(0, 256, (n, 8, 8, 3), dtype=np.uint8) for n in (50, 20))

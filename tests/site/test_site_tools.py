@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import biasflow as bf
+
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path[:0] = [str(DOCS), str(DOCS / "_extensions")]
 
 import check_site  # noqa: E402
+import draw_figures  # noqa: E402
 
 import formulas  # noqa: E402
 import gallery_scripts  # noqa: E402
@@ -37,6 +40,36 @@ def test_every_script_is_in_one_section_of_the_gallery_and_shows_its_figure():
             assert "plt.show()" in text and "keep(" not in text, path.name
             compile(text, path.name, "exec")
             assert re.search(r"^import matplotlib.pyplot as plt$", text, re.M), path.name
+
+
+def test_every_script_of_the_gallery_has_words_for_its_card():
+    names = [name for _, _, names in gallery_scripts.sections() for name in names]
+    assert sorted(gallery_scripts.descriptions()) == sorted(names)
+
+
+def test_what_the_gallery_hushes_is_what_is_said_of_compilation():
+    from biasflow._numerics import compilation
+
+    assert callable(compilation._say)
+
+
+@pytest.mark.parametrize("id", bf.figures())
+def test_figures_have_pictures_of_their_golden_data(id):
+    assert not draw_figures.is_stale(id), f"python docs/draw_figures.py {id}"
+
+
+def test_a_picture_that_is_missing_or_older_than_its_data_is_stale(tmp_path, monkeypatch):
+    monkeypatch.setattr(draw_figures, "stamp", lambda id: "another")
+    assert draw_figures.is_stale("R/fig1")
+    monkeypatch.setattr(draw_figures, "FOLDER", tmp_path)
+    assert draw_figures.is_stale("R/fig1")
+
+
+def test_the_first_page_leads_to_every_question_of_a_newcomer():
+    questions = re.findall(r"^## (.+)$", (DOCS / "seven_questions.md").read_text("utf-8"), re.M)
+    anchors = {re.sub(r"[^\w -]", "", words.lower()).replace(" ", "-") for words in questions}
+    linked = re.findall(r"\(seven_questions\.md#([\w-]+)\)", (DOCS / "index.md").read_text("utf-8"))
+    assert len(questions) == 7 and set(linked) == anchors
 
 
 GOOD = '<h1 id="top">A</h1><h2>B</h2><a href="b.html#there">b</a><img src="x.png" alt="x">'

@@ -8,6 +8,7 @@ was changed, `why` says so, and the verdict is what it was.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 import biasflow as bf
+from biasflow.theory import verification
 
 PATIENT_S = 300.0
 """For witnesses on a machine that is busy with other things."""
@@ -36,10 +38,15 @@ class World:
         return f"{self.claim}: {self.change}"
 
 
+TOGETHER = contextvars.copy_context()
+"""In which claims with the same examples are judged on the same evidence, as in reports."""
+TOGETHER.run(verification._shared.set, {})
+
+
 @functools.cache
 def unspoiled(claim: str, key: int) -> bf.Verdict:
     """The verdict in the world as it is."""
-    return bf.verify(claim, key=key, time_s=PATIENT_S)
+    return TOGETHER.run(bf.verify, claim, key=key, time_s=PATIENT_S)
 
 
 def verdict_in(world: World) -> bf.Verdict:

@@ -24,7 +24,7 @@ from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
 from .deadlines import Deadline
-from .linked_kernels import linked
+from .linked_kernels import ApartEntryCompiler, EntryCompiler, linked
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
@@ -68,6 +68,17 @@ def borrowing(kernel: Kernel) -> Kernel:
     return cast(Kernel, linked(kernel, REORDERED, counted=False))
 
 
+def seldom(kernel: Kernel) -> Kernel:
+    """`inner` for a function that seldom runs, or that leaves its work to others: quick to compile,
+    and called where others are copied into their callers."""
+    return cast(Kernel, linked(kernel, REORDERED, seldom=True))
+
+
+def seldom_borrowing(kernel: Kernel) -> Kernel:
+    """`borrowing` for such a function."""
+    return cast(Kernel, linked(kernel, REORDERED, counted=False, seldom=True))
+
+
 def ordered(kernel: Kernel) -> Kernel:
     """The same without reordering, where the order of operations carries the accuracy."""
     return cast(Kernel, linked(kernel, {"contract"}))
@@ -78,10 +89,20 @@ def finite(kernel: Kernel) -> Kernel:
     return cast(Kernel, linked(kernel, True))
 
 
-def entry(kernel: Kernel) -> Kernel:
+def entry(kernel: Kernel, drives: bool = False) -> Kernel:
     """Compile an entry point, cached on disk, by one process at a time; without the interpreter's
-    lock, so that a clock can be watched meanwhile."""
-    made = numba.njit(nogil=True, error_model="numpy", fastmath=REORDERED)(kernel)
+    lock, so that a clock can be watched meanwhile.
+
+    drives: whether it leaves its work to others, as `seldom`.
+    """
+    compiled: Any = numba.njit
+    made = compiled(
+        nogil=True,
+        error_model="numpy",
+        fastmath=REORDERED,
+        pipeline_class=ApartEntryCompiler if drives else EntryCompiler,
+        no_cfunc_wrapper=True,
+    )(kernel)
     if hasattr(made, "compile"):  # else Numba is told to leave functions as they are
         _share(made)
     return cast(Kernel, made)

@@ -91,7 +91,9 @@ class Deadline:
     def flag(self, over: Callable[[], bool]) -> Iterator[Flag]:
         """Raised when `first` or `both` is over."""
         raised = never()
-        if self.seconds == np.inf:
+        if over():
+            raised[0] = 1
+        if raised[0] or self.seconds == np.inf:
             yield raised
             return
         done = threading.Event()

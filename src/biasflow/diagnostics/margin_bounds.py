@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import matrix, one_of, positive_float
+from .._core.arguments import Array, matrix, one_of, positive_float
 from .._core.facts import record_line
 from ..errors import InputError
 
@@ -43,6 +43,15 @@ class MarginBound:
     def vacuous(self) -> bool:
         """A bound of one or more says nothing."""
         return self.value >= 1
+
+
+def _largest_norm(X: Array) -> float:
+    """Of a row, to the last digit; squares may leave float range."""
+    with np.errstate(over="ignore"):
+        unit = float(np.max(np.abs(X))) or 1.0
+        sizes = np.sqrt(np.sum((X / unit) ** 2, axis=1))
+    longest = X[sizes >= (1 - 1e-9) * np.max(sizes)]
+    return max(math.hypot(*row) for row in longest.tolist())
 
 
 def margin_bound(
@@ -90,7 +99,7 @@ def margin_bound(
     n, d = X.shape
     if not 0 < positive_float("delta", delta) < 1:
         raise InputError(f"delta: expected a number in (0, 1), found {delta:g}")
-    largest = max(math.hypot(*row) for row in X.tolist())  # whose squares may leave float range
+    largest = _largest_norm(X)
     if not math.isfinite(largest):
         raise InputError("X: the norm of an input is above float range")
     R = largest if radius is None else positive_float("radius", radius)

@@ -95,7 +95,7 @@ def figure(
     preset : {'quick', 'paper'}
         Which of its grids: up to a minute or two, or as large as the paper's.
     store : sweeps.Store, optional
-        Points found there are not computed again; by default `.biasflow` under the current folder.
+        Points found there are not computed again, and new ones are kept; by default nothing is.
     progress : bool or callable, optional
         As for `sweep`.
     engine : sweeps.Engine, optional

@@ -35,9 +35,15 @@ newest."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 10.0
 """Before a worker is replaced that died before it had done anything: doubled each time."""
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Of linear algebra, unless the user says otherwise: its matrices are small, and there is a worker
+for each core."""
 COMMAND = ("-P", "-m", "biasflow.explore.worker_process")
 COMPILE_AFTER_S = 5.0
 """Seconds after which the scenes that nobody has asked for are compiled, too, at low priority."""
+COMPILE_TRIES = 8
+READY = (0, 0)
+"""The delay of a worker that has loaded the scene and loads no other."""
 
 Deliver = Callable[[dict[str, Any], str | None], None]
 """Takes {"part": name} with its data as JSON, {"warming": scene}, or {"end": sentence}."""
@@ -67,6 +73,17 @@ class Worker:
     serials: dict[int, str] = field(default_factory=dict)
     done: int = 0
 
+    def delay(self, scene: str) -> tuple[int, int]:
+        """What is to be loaded before this scene can be computed, for comparison."""
+        others = sum(name != scene for name in self.serials.values())
+        loading = scene in self.serials.values()
+        return others, 0 if scene in self.warm else 1 if loading else 2
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it computes what nobody waits for, and will hear of it soon."""
+        return self.job is not None and self.job.abandoned and self.job.scene.name in self.warm
+
     def tell(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
         if not self.process.stdin.is_closing():
@@ -91,17 +108,20 @@ class Crew:
         self._running: dict[Hashable, set[Job]] = {}
         self._serials = itertools.count(1)
         self._used: dict[str, None] = {}
+        self._compiling: Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._replacing = asyncio.Lock()
         self._stopping = False
         self._idle_deaths = 0
 
     async def start(self, first: Scene | None = None) -> None:
-        """Start them all; they load the first scene at once."""
-        if first is not None:
-            self._used[first.name] = None
+        """Start them all; they load the first scene, one after the other, so that the first is
+        soon ready."""
         started = await asyncio.gather(*(self._started() for _ in range(self.hands + 1)))
         self.workers, self.spare = list(started[:-1]), started[-1]
+        if first is not None:
+            self._used[first.name] = None
+            self._spread(first.name)
         self._run(self._compile())
         self._assign()
 
@@ -122,20 +142,22 @@ class Crew:
         self._waiting[job.owner] = job
         if job.scene.name not in self._used:
             self._used[job.scene.name] = None
-            for worker in self._everyone:
-                self._warm(worker, job.scene.name)
+            if self._compiling is not None and self._compiling.returncode is None:
+                self._compiling.kill()  # it has the lowest priority, and locks what it compiles
         self._assign()
 
     def cancel(self, owner: Hashable, keep_place: bool = False) -> None:
         """Nobody waits for what this owner asked."""
         if not keep_place:
             self._waiting.pop(owner, None)
-        for job in self._running.get(owner, ()):
+        for job in list(self._running.get(owner, ())):
             if not job.abandoned:
                 job.abandoned = True
                 for worker in self.workers:
                     if worker.job is job:
                         worker.tell({"cancel": job.serial})
+                        if job.scene.name not in worker.warm:  # it loads on, for whoever is next
+                            self._end(worker, "")
 
     @property
     def idle(self) -> bool:
@@ -147,21 +169,29 @@ class Crew:
         if self._stopping:
             return
         for owner in list(self._waiting):
-            free = [worker for worker in self.workers if worker.job is None]
-            if not free:
-                return
             if len(self._running.get(owner, ())) >= MOST_RUNNING:
                 continue
-            job = self._waiting.pop(owner)
-            free.sort(key=lambda worker: job.scene.name not in worker.warm)
-            self._begin(free[0], job)
+            worker = self._chosen(self._waiting[owner].scene.name)
+            if worker is not None:
+                self._begin(worker, self._waiting.pop(owner))
+
+    def _chosen(self, scene: str) -> Worker | None:
+        """The free worker that can begin soonest: one that loads no other scene, and has loaded
+        this one. None where there is none, or where one that has is about to be free."""
+        free = [worker for worker in self.workers if worker.job is None]
+        leaving = [worker for worker in self.workers if worker.leaves and scene in worker.warm]
+        if not free:
+            return None
+        soonest = min(free, key=lambda worker: worker.delay(scene))
+        return None if leaving and soonest.delay(scene) > READY else soonest
 
     def _begin(self, worker: Worker, job: Job) -> None:
         worker.job, worker.reason = job, ""
         self._running.setdefault(job.owner, set()).add(job)
+        loading = worker.delay(job.scene.name) > READY
         worker.serials[job.serial] = job.scene.name
         self._limit(worker, WARMING_S)
-        if job.scene.name not in worker.warm:
+        if loading:
             job.deliver({"warming": job.scene.name}, None)
         worker.tell({"id": job.serial, "scene": job.scene.name, "state": job.state})
 
@@ -200,20 +230,26 @@ class Crew:
             stdin=PIPE,
             stdout=PIPE,
             limit=LARGEST_PART,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,  # Ctrl-C is for the server, which ends its workers itself
         )
 
     async def _compile(self) -> None:
-        """A process of its own that compiles every scene and ends."""
-        await asyncio.sleep(COMPILE_AFTER_S)
-        process = await self._process(COMPILE)
-        try:
-            await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
+        """A process of its own that compiles every scene and ends; where it gave way to somebody
+        who asks for one of them, it is started again once nothing is loaded."""
+        for _ in range(COMPILE_TRIES):
+            await asyncio.sleep(COMPILE_AFTER_S)
+            while any(worker.serials for worker in self._everyone):
+                await asyncio.sleep(COMPILE_AFTER_S)
+            process = self._compiling = await self._process(COMPILE)
+            try:
                 await process.communicate()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.communicate()
+            if process.returncode == 0:
+                return
 
     async def _started(self) -> Worker:
         """A new process; a task listens to it until it ends."""
@@ -228,6 +264,16 @@ class Crew:
         serial = next(self._serials)
         worker.serials[serial] = scene
         worker.tell({"id": serial, "scene": scene, "state": None})
+
+    def _spread(self, scene: str) -> None:
+        """Have the next worker load a scene, the spare last; one at a time, since whoever waits for
+        a picture needs the cores."""
+        if any(scene in worker.serials.values() for worker in self._everyone):
+            return
+        for worker in self._everyone:
+            if scene not in worker.warm:
+                self._warm(worker, scene)
+                return
 
     def _run(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -256,10 +302,13 @@ class Crew:
         if "begun" in message:
             worker.warm.add(worker.serials[serial])
         if "end" in message:
-            worker.serials.pop(serial, None)
+            scene = worker.serials.pop(serial, None)
             worker.done += 1
             self._idle_deaths = 0
+            if scene in worker.warm:
+                self._spread(scene)
         if job is None or job.serial != serial:
+            self._assign()
             return
         if "begun" in message:
             self._limit(worker, job.scene.seconds)

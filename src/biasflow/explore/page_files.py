@@ -11,6 +11,7 @@ MODULES = (
     "main.js",
     "connection.js",
     "links.js",
+    "neurons.js",
     "controls.js",
     "player.js",
     "plot.js",

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
+from .._core.problems import Dataset
 from ..errors import InputError
 
 State = dict[str, Any]
 Part = tuple[str, dict[str, Any]]
 """A name that the page's view knows, and what it is to draw, JSON-able."""
-LARGEST = 1e6
-"""Data beyond this are in units that a page cannot draw."""
+LOG10 = math.log(10.0)
 
 
 @dataclass(frozen=True)
@@ -279,6 +279,25 @@ class Scene:
         }
 
 
+Frozen = tuple[bytes, bytes, int]
+"""Inputs, labels and the number of columns, as something that a cache can remember."""
+
+
+def frozen(data: Dataset) -> Frozen:
+    return data.X.tobytes(), data.y.tobytes(), data.d
+
+
+def thawed(key: Frozen) -> tuple[Array, Array]:
+    """Inputs and labels."""
+    X, y, columns = key
+    return np.frombuffer(X).reshape(-1, columns).copy(), np.frombuffer(y).copy()
+
+
+def script(lines: Iterable[str]) -> str:
+    """Python that a reader can run."""
+    return "\n".join(["import numpy as np", "", "import biasflow as bf", "", *lines, ""])
+
+
 def rounded(values: Any, digits: int = 5) -> Any:
     """Numbers for a page: so many digits, nested as they were; what is not finite becomes None."""
     array = np.asarray(values, dtype=float)
@@ -304,7 +323,7 @@ def even_in_loss(times: Array, loss: Array, count: int, until: float = 1e-6) -> 
     share = np.maximum(loss, 0.0) / max(float(loss[0]), np.finfo(float).tiny)
     below = np.flatnonzero(share <= until)
     end = int(below[0]) if below.size else len(times) - 1
-    end = max(end, 1)
+    end = min(max(end, 1), len(times) - 1)
     even = np.linspace(float(times[0]), float(times[end]), count // 2)
     depth = -np.log(np.maximum(share[: end + 1], until))
     falling = np.maximum.accumulate(depth) + 1e-9 * np.arange(end + 1)

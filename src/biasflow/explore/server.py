@@ -52,8 +52,6 @@ class Launch:
         self.token = secrets.token_urlsafe(32) if token is None else token
         self.crew = Crew() if crew is None else crew
         self.pages: set[Page] = set()
-        self.status = ""
-        self._compiler: asyncio.subprocess.Process | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -34,28 +34,59 @@ class Labour:
         self._to_warm: deque[dict[str, Any]] = deque()
         self._something = threading.Semaphore(0)
         self._cancelled: set[int] = set()
+        self._now: int | None = None
+        self._deciding = threading.Lock()
         self._warm: set[str] = set()
 
     def listen(self, lines: IO[str]) -> None:
         """Read requests until there are no more; runs beside the work, so that a cancellation is
         heard during it."""
         for line in lines:
-            message = json.loads(line)
-            if "cancel" in message:
-                self._cancelled.add(message["cancel"])
-            else:
-                waiting = self._to_warm if message["state"] is None else self._asked
-                waiting.append(message)
-                self._something.release()
+            self.listen_to(line)
         os._exit(0)  # whoever asked is gone, and nobody waits for what is being computed
+
+    def listen_to(self, line: str) -> None:
+        """One message."""
+        message = json.loads(line)
+        if "cancel" in message:
+            self._cancel(message["cancel"])
+        else:
+            waiting = self._to_warm if message["state"] is None else self._asked
+            waiting.append(message)
+            self._something.release()
 
     def work(self) -> None:
         while True:
-            self._something.acquire()
-            # whoever waits for a picture goes before scenes that nobody looks at yet
-            self._serve((self._asked or self._to_warm).popleft())
+            self.work_once()
+
+    def work_once(self) -> None:
+        """Wait for a request and serve it."""
+        self._something.acquire()
+        # whoever waits for a picture goes before scenes that nobody looks at yet
+        self._serve((self._asked or self._to_warm).popleft())
+
+    def _cancel(self, id: int) -> None:
+        from .patience import abandoned
+
+        with self._deciding:
+            self._cancelled.add(id)
+            if id == self._now:
+                abandoned.set()
+
+    def _take(self, id: int | None) -> None:
+        """This is what is computed from now on; it may be cancelled already. Loading a scene is
+        never broken off: the next who asks needs it, too."""
+        from .patience import abandoned
+
+        with self._deciding:
+            self._now = id
+            if id in self._cancelled:
+                abandoned.set()
+            else:
+                abandoned.clear()
 
     def _serve(self, message: dict[str, Any]) -> None:
+        from .patience import Abandoned
         from .scenes import SCENES
 
         id, scene = message["id"], SCENES[message["scene"]]
@@ -65,13 +96,17 @@ class Labour:
                 scene.warm()
                 self._warm.add(scene.name)
             self._say({"id": id, "begun": True})
-            if message.get("state") is not None:
+            if message.get("state") is not None and id not in self._cancelled:
+                self._take(id)
                 for name, data in scene.parts(message["state"]):
                     if id in self._cancelled:
                         break
                     self._say({"id": id, "part": name}, data)
+        except Abandoned:
+            pass
         except Exception as error:
             failure = sentence_of(error)
+        self._take(None)
         if not self._asked:  # then nothing is left that could be cancelled
             self._cancelled.clear()
         self._say({"id": id, "end": failure})

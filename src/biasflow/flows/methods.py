@@ -17,7 +17,7 @@ from .._core.former_names import renamed
 from .._core.problems import Dataset, MirrorProblem, Problem, dataset, from_starts
 from .._core.results import Trajectory, altered
 from .._numerics.cores import in_threads
-from .._numerics.deadlines import Deadline
+from .._numerics.deadlines import Deadline, deadline_of
 from .._numerics.flow_frame import FlowRequest
 from ..errors import InputError, RefusedError, unknown
 from ..losses import Loss, SquareLoss
@@ -443,11 +443,11 @@ def _follow(
     method: str | FlowMethod | None,
     throw: bool,
     log_norm: float | None,
-    time_s: float | None,
+    time_s: float | Deadline | None,
     branch: int | Sequence[int],
 ) -> Trajectory[Any]:
     """The flow of one problem."""
-    deadline = Deadline(time_s)
+    deadline = deadline_of(time_s)
     units = own_units(asked)
     own, (end, wanted) = units.problem(asked), units.ends(t1, times)
     chosen = _with_words(_chosen(method, own if asked.in_floats else asked), log_norm, branch)

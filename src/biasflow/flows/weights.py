@@ -150,12 +150,17 @@ class _WeightField:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         arrays = leaves(problem.start)
-        self.ends = np.cumsum([int(np.size(array)) for array in arrays])
+        ends = np.cumsum([int(np.size(array)) for array in arrays]).tolist()
+        begins = [0, *ends[:-1]]
+        self.places = [
+            (slice(begin, end), np.shape(array))
+            for begin, end, array in zip(begins, ends, arrays, strict=True)
+        ]
         self.start = np.concatenate([np.ravel(array) for array in arrays])
 
     def unflatten(self, flat: Array) -> Any:
-        parts = iter(np.split(flat, self.ends[:-1]))
-        return leaf_map(lambda leaf: next(parts).reshape(np.shape(leaf)), self.problem.start)
+        parts = iter([flat[place].reshape(shape) for place, shape in self.places])
+        return leaf_map(lambda leaf: next(parts), self.problem.start)
 
     def loss(self, flat: Array) -> float:
         p = self.problem

@@ -5,8 +5,8 @@ A run is a start scale, a step size and a key. Runs of one network advance toget
 lane, `every` epochs in one compiled call (scan over epochs and batches, permutations drawn on the
 device). A run leaves when it has converged, diverged or used its epochs, and the next one takes its
 lane; when none is left, the others close ranks. Weights are float32; `precision` is that of the
-products in training ('tensorfloat32' or 'float32'; a CPU has float32 only). Losses and errors are
-always measured in float32.
+products in training ('bfloat16', inputs and hidden units included; 'tensorfloat32', which is
+float32 on a CPU; 'float32'). Losses and errors are always measured in float32.
 
 Runs may keep checkpoints: weights, epoch and history. Permutations follow from the key and the
 epoch, so that a run that goes on from one gives the numbers it would have given.
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import operator
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,37 +28,26 @@ from .._core.arguments import Array, one_of, positive_float, positive_int
 from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
-from ..losses import CrossEntropyLoss
-from ..sweeps.checkpoints import Checkpoint
-from ..sweeps.versions import code_version
+from ..sweeps.checkpoints import Checkpoint, Saved
+from ..sweeps.versions import installed_version
+from .classifier_programs import Arrays, Lanes, Run
 
-EVALUATED_TOGETHER = 1000
-"""Images that are evaluated together."""
-PRECISIONS = ("tensorfloat32", "float32")
+PRECISIONS = ("bfloat16", "tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 """Columns of `TrainedClassifier.history`."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One training: start scale α, step size, key of start and batches; unbiased: learn f(w) −
-    f(w₀), which starts at zero."""
-
-    scale: float
-    step: float
-    key: int = 0
-    unbiased: bool = False
-
-    def __post_init__(self) -> None:
-        positive_float("scale", self.scale)
-        positive_float("step", self.step)
-        positive_int("key", self.key, least=0)
+SCHEDULE = ("batch", "every", "precision", "summed_apart")
+NUMBERS = 1
+"""To be raised where a change of programs or networks changes the numbers of trainings: checkpoints
+of other numbers are refused, and outlive every other change, of Python too."""
 
 
 @dataclass(frozen=True)
 class EpochSchedule:
     """Batch size, most epochs, epochs between measurements, the loss that ends a run (with no
-    training error), most lanes."""
+    training error), most lanes. growth: a run is measured again when its epochs have grown by this
+    share; a measurement can take as long as several epochs. summed_apart: moves are added up for
+    `every` epochs before the weights take them: a single one can be less than the rounding of a
+    large weight."""
 
     batch: int = 256
     epochs: int = 500
@@ -67,6 +55,8 @@ class EpochSchedule:
     loss: float = 1e-5
     precision: str = "tensorfloat32"
     lanes: int = 16
+    growth: float = 0.0
+    summed_apart: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "every", "lanes"):
@@ -75,6 +65,10 @@ class EpochSchedule:
         one_of("precision", self.precision, PRECISIONS)
         if self.epochs % self.every:
             raise InputError(f"every: {self.every} does not divide the {self.epochs} epochs")
+
+    def is_due(self, epoch: int, last: float) -> bool:
+        """Whether a run that was last measured then is measured now."""
+        return epoch >= min(self.epochs, (1 + self.growth) * last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +85,6 @@ class TrainedClassifier:
     @property
     def final(self) -> dict[str, float]:
         return dict(zip(HISTORY, map(float, self.history[-1]), strict=True))
-
-
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """Training and test inputs as the network takes them, with their classes."""
-
-    train_x: Any
-    train_y: Any
-    test_x: Any
-    test_y: Any
 
 
 def train_classifiers(
@@ -162,11 +146,13 @@ class Clock:
     """Seconds for trainings, and how fast they go: run-epochs a second since the first tick, which
     compiles.
 
-    tell(done, left, rate): of run-epochs, the most that are left, and how many a second.
+    tell(done, left, rate): of run-epochs, the most that are left, and how many a second. most:
+    run-epochs between restarts.
     """
 
     until: float = float("inf")
     tell: Callable[[float, float, float], None] | None = None
+    most: float = float("inf")
     _ticks: list[tuple[float, float]] = field(default_factory=list)
 
     def restart(self) -> None:
@@ -187,7 +173,7 @@ class Clock:
         if self.tell is not None and seconds > 0:
             self.tell(self._ticks[0][1] - left, left, (first[1] - left) / seconds)
         tick = now - self._ticks[-2][0] if len(self._ticks) > 2 else 0.0
-        return now + tick > self.until
+        return now + tick > self.until or self._ticks[0][1] - left >= self.most
 
 
 @dataclass(eq=False)
@@ -218,7 +204,14 @@ class _Queue:
 
         self._runs, self._schedule, self._begin = runs, schedule, begin
         self._checkpoints = checkpoints
-        self._lanes = Lanes(network, arrays, schedule, any(run.unbiased for run in runs))
+        in_one_go = schedule.every == schedule.epochs and len(runs) <= schedule.lanes
+        self._lanes = Lanes(
+            network,
+            arrays,
+            schedule,
+            any(run.unbiased for run in runs),
+            in_one_go and len({run.key for run in runs}) == 1 < len(runs) and not checkpoints,
+        )
         self._about = identity(network, arrays, schedule) if checkpoints else {}
         self._waiting = deque(range(len(runs)))
         self._saved_at = time.monotonic()
@@ -248,10 +241,14 @@ class _Queue:
         runs = [self._runs[seat.index] for seat in self._seats]
         epochs = [seat.epoch for seat in self._seats]
         self._params = self._lanes.advanced(self._params, runs, self._shifts, epochs)
-        measured = self._lanes.measured(self._params, self._shifts)
+        due = [
+            not seat.over and self._schedule.is_due(seat.epoch, seat.history[-1][0])
+            for seat in self._seats
+        ]
+        measured = self._lanes.measured(self._params, self._shifts) if any(due) else None
         ended = []
         for lane, seat in enumerate(self._seats):
-            if not seat.over:
+            if measured is not None and due[lane]:
                 seat.history.append([float(seat.epoch), *measured[lane]])
                 result = _ended(measured[lane], seat.epoch, self._schedule)
                 if result is not None:
@@ -269,8 +266,8 @@ class _Queue:
 
         for lane, seat in enumerate(self._seats):
             if self._checkpoints and not seat.over:
-                leaves = [np.asarray(leaf[lane]) for leaf in jax.tree.leaves(self._params)]
-                arrays = {f"leaf{k}": leaf for k, leaf in enumerate(leaves)}
+                leaves = [np.ravel(leaf[lane]) for leaf in jax.tree.leaves(self._params)]
+                arrays = {"weights": np.concatenate(leaves)}
                 state = {"epoch": seat.epoch, "history": seat.history}
                 of = {**self._about, "run": asdict(self._runs[seat.index])}
                 self._checkpoints[seat.index].keep(arrays, state, of)
@@ -309,8 +306,7 @@ class _Queue:
         saved = self._checkpoints[index].load(of) if self._checkpoints else None
         if saved is None:
             return _Seat(index, start, 0, [[0.0, *measured]]), start, shifts
-        leaves = [jnp.asarray(saved.arrays[f"leaf{k}"]) for k in range(len(saved.arrays))]
-        params = jax.tree.unflatten(jax.tree.structure(start), leaves)
+        params = saved_weights(saved, start)
         return _Seat(index, start, saved.state["epoch"], saved.state["history"]), params, shifts
 
     def _close_ranks(self) -> None:
@@ -326,15 +322,31 @@ class _Queue:
 
 def identity(network: Any, arrays: Arrays, schedule: EpochSchedule) -> dict[str, Any]:
     """What a checkpoint is of: it is refused elsewhere."""
+    return {
+        "network": repr(network),
+        "data set": _digest(arrays),
+        "version": {"numbers": NUMBERS, "jax": installed_version("jax")},
+        "schedule": {name: getattr(schedule, name) for name in SCHEDULE},
+    }
+
+
+def saved_weights(saved: Saved, start: Any) -> Any:
+    """The weights in a checkpoint, in the shapes of a start."""
+    import jax
+    import jax.numpy as jnp
+
+    leaves, tree = jax.tree.flatten(start)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+    pairs = zip(np.split(saved.arrays["weights"], ends), leaves, strict=True)
+    return jax.tree.unflatten(tree, [jnp.asarray(held).reshape(leaf.shape) for held, leaf in pairs])
+
+
+@functools.lru_cache(maxsize=2)
+def _digest(arrays: Arrays) -> str:
     digest = hashlib.sha256()
     for part in (arrays.train_x, arrays.train_y):
         digest.update(np.ascontiguousarray(part).data)
-    return {
-        "network": repr(network),
-        "data set": digest.hexdigest(),
-        "version": code_version(__name__),
-        "schedule": {name: getattr(schedule, name) for name in ("batch", "every", "precision")},
-    }
+    return digest.hexdigest()
 
 
 def _close_ranks(over: Sequence[bool]) -> list[int]:
@@ -359,141 +371,3 @@ def _ended(measured: Any, epoch: int, schedule: EpochSchedule) -> Result | None:
     if train_error == 0 and loss < schedule.loss:
         return Result.CONVERGED
     return Result.STEP_LIMIT if epoch >= schedule.epochs else None
-
-
-class Lanes:
-    """The compiled programs of a batch of runs, over one set of arrays. subtracting: whether some
-    run is unbiased."""
-
-    def __init__(
-        self, network: Any, arrays: Arrays, schedule: EpochSchedule, subtracting: bool = False
-    ) -> None:
-        import jax.numpy as jnp
-
-        self.train = (
-            jnp.asarray(arrays.train_x, jnp.float32),
-            jnp.asarray(arrays.train_y, jnp.int32),
-        )
-        self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
-        self.programs = _programs(network, schedule.batch, schedule.every, schedule.precision)
-        self._subtracting = subtracting
-
-    def advanced(self, params: Any, runs: Sequence[Run], shifts: Any, epochs: Sequence[int]) -> Any:
-        """The weights `every` epochs on, where each run has then been trained so many epochs."""
-        import jax
-        import jax.numpy as jnp
-
-        steps = jnp.asarray([run.step for run in runs], jnp.float32)
-        keys = jnp.stack(
-            [
-                jax.random.fold_in(jax.random.fold_in(jax.random.key(run.key), 1), epoch)
-                for run, epoch in zip(runs, epochs, strict=True)
-            ]
-        )
-        return self.programs.advance(params, steps, keys, shifts[0], *self.train)
-
-    def measured(self, params: Any, shifts: Any) -> Array:
-        """Training loss, training error and test error of each lane."""
-        train = self.programs.measure(params, shifts[0], *self.train)
-        test = self.programs.measure(params, shifts[1], *self.test)
-        return np.stack(
-            [*(np.asarray(row, np.float64) for row in train), np.asarray(test[1], np.float64)],
-            axis=1,
-        )
-
-    def begun(self, start: Any, run: Run) -> tuple[Any, list[float]]:
-        """What is subtracted from the logits of a run, and what is measured at its start.
-
-        Its logits there where it is unbiased; else zeros, of one shape in every lane.
-        """
-        import jax
-        import jax.numpy as jnp
-
-        alone = jax.tree.map(lambda leaf: leaf[None], start)
-        logits = [self.programs.logits(alone, x)[0] for x, _ in (self.train, self.test)]
-        shifts = tuple(
-            values * float(run.unbiased) if self._subtracting else jnp.zeros((1, 1), jnp.float32)
-            for values in logits
-        )
-        train, test = (
-            self.programs.score(values - shift, y)
-            for values, shift, (_, y) in zip(logits, shifts, (self.train, self.test), strict=True)
-        )
-        return shifts, [float(train[0]), float(train[1]), float(test[1])]
-
-
-@dataclass(frozen=True, eq=False)
-class _Programs:
-    advance: Callable[..., Any]
-    measure: Callable[..., Any]
-    logits: Callable[..., Any]
-    score: Callable[..., Any]
-
-
-@functools.lru_cache(maxsize=8)
-def _programs(network: Any, batch: int, every: int, precision: str) -> _Programs:
-    import jax
-    import jax.numpy as jnp
-
-    cross_entropy = CrossEntropyLoss()
-
-    def risk(params: Any, x: Any, shift: Any, y: Any) -> Any:
-        return cross_entropy(network(params, x) - shift, y)
-
-    def advance(params: Any, step: Any, key: Any, shift: Any, X: Any, Y: Any) -> Any:
-        def one_batch(params: Any, rows: Any) -> Any:
-            local = shift[rows] if shift.shape[0] > 1 else shift
-            # the step is in what is differentiated, so that the sum below can be a part of the
-            # product that makes the gradient, which then is never written
-            moves = jax.grad(lambda params: -step * risk(params, X[rows], local, Y[rows]))(params)
-            return jax.tree.map(operator.add, params, moves), None
-
-        def one_epoch(params: Any, key: Any) -> Any:
-            used = len(X) // batch * batch  # the rest waits for another permutation
-            order = jax.random.permutation(key, len(X))[:used].reshape(-1, batch)
-            return jax.lax.scan(one_batch, params, order)
-
-        with jax.default_matmul_precision(precision):
-            return jax.lax.scan(one_epoch, params, jax.random.split(key, every))[0]
-
-    def by_blocks(params: Any, function: Callable[..., Any], *arrays: Any) -> Any:
-        with jax.default_matmul_precision("float32"):
-            return jax.lax.map(
-                lambda sample: function(params, *sample),
-                arrays,
-                batch_size=min(EVALUATED_TOGETHER, len(arrays[0])),
-            )
-
-    def logits(params: Any, X: Any) -> Any:
-        return by_blocks(params, lambda params, x: network(params, x[None])[0], X)
-
-    def measure(params: Any, shift: Any, X: Any, Y: Any) -> Any:
-        return score(logits(params, X) - shift, Y)
-
-    def score(values: Any, Y: Any) -> Any:
-        return cross_entropy(values, Y), jnp.mean(
-            jnp.argmax(values, axis=-1) != Y, dtype=jnp.float32
-        )
-
-    return _Programs(
-        jax.jit(_mapped(advance, (0, 0, 0, 0, None, None))),
-        jax.jit(_mapped(measure, (0, 0, None, None))),
-        jax.jit(_mapped(logits, (0, None))),
-        jax.jit(score),
-    )
-
-
-def _mapped(function: Callable[..., Any], axes: tuple[int | None, ...]) -> Callable[..., Any]:
-    """Over lanes; a single one without the batched convolutions that `vmap` would make."""
-    import jax
-
-    def mapped(*arguments: Any) -> Any:
-        if len(jax.tree.leaves(arguments[0])[0]) > 1:
-            return jax.vmap(function, axes)(*arguments)
-        squeezed = (
-            jax.tree.map(lambda leaf: leaf[0], value) if axis == 0 else value
-            for value, axis in zip(arguments, axes, strict=True)
-        )
-        return jax.tree.map(lambda leaf: leaf[None], function(*squeezed))
-
-    return mapped

@@ -2,11 +2,13 @@
 readout (W, App. E).
 
 All are free of biases, so that they are homogeneous: scaling the start by α scales the outputs by
-α^D. They are written for one batch of inputs (n, ...) and give logits (n, classes).
+α^D. They are written for one batch of inputs (n, ...) and give logits (n, classes). Below the
+output layer they compute in the type of their inputs; weights and logits are float32.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -74,14 +76,15 @@ class WideNetwork:
         """What the output layer sees, (n, width)."""
         import jax
 
-        return jax.nn.relu(x @ params.hidden[0].T)
+        return jax.nn.relu(x @ params.hidden[0].astype(x.dtype).T)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:
         """Units first, (width, n): the gradient of W is then rows times columns in memory, which
         tensor cores want of float32."""
         import jax
 
-        return (params.output @ jax.nn.relu(params.hidden[0] @ x.T)).T
+        hidden = jax.nn.relu(params.hidden[0].astype(x.dtype) @ x.T)
+        return (params.output @ hidden.astype(params.output.dtype)).T
 
 
 @dataclass(frozen=True)
@@ -129,21 +132,52 @@ class VggNetwork:
         """What the output layer sees, (n, pixels·channels of the last block)."""
         import jax
 
-        layers = iter(params.hidden)
+        pooled, layers = _pooled_relu(), iter(params.hidden)
         for block in self.blocks:
-            for _ in block:
-                x = jax.nn.relu(
-                    jax.lax.conv_general_dilated(
-                        x, next(layers), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-                    )
+            for left in reversed(range(len(block))):
+                x = jax.lax.conv_general_dilated(
+                    x,
+                    next(layers).astype(x.dtype),
+                    (1, 1),
+                    "SAME",
+                    dimension_numbers=("NHWC", "HWIO", "NHWC"),
                 )
-            x = x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2] // 2, 2, x.shape[3]).max(
-                axis=(2, 4)
-            )
+                x = jax.nn.relu(x) if left else pooled(x)
         return x.reshape(x.shape[0], -1)
 
     def __call__(self, params: ClassifierParams, x: Any) -> Any:
-        return self.features(params, x) @ params.output.T
+        return self.features(params, x).astype(params.output.dtype) @ params.output.T
+
+
+@functools.cache
+def _pooled_relu() -> Any:
+    """The largest of 2×2 pixels, or zero: the same as the largest of their positive parts, which
+    would be four times as many. A slope goes to the first of equals."""
+    import jax
+    import jax.numpy as jnp
+
+    def corners(x: Any) -> list[Any]:
+        n, h, w, c = x.shape
+        x = x.reshape(n, h // 2, 2, w // 2, 2, c)
+        return [x[:, :, i, :, j] for i in (0, 1) for j in (0, 1)]
+
+    @jax.custom_vjp
+    def pooled(x: Any) -> Any:
+        return jax.nn.relu(functools.reduce(jnp.maximum, corners(x)))
+
+    def backward(x: Any, slope: Any) -> tuple[Any]:
+        four = corners(x)
+        largest = functools.reduce(jnp.maximum, four)
+        free, parts = largest > 0, []
+        for part in four:
+            here = free & (part == largest)
+            free = free & ~here
+            parts.append(jnp.where(here, slope, 0).astype(x.dtype))
+        rows = [jnp.stack(parts[k : k + 2], axis=3) for k in (0, 2)]
+        return (jnp.stack(rows, axis=2).reshape(x.shape),)
+
+    pooled.defvjp(lambda x: (pooled(x), x), backward)
+    return pooled
 
 
 @dataclass(frozen=True)

@@ -1,41 +1,28 @@
-"""The trainings behind W/fig4f and fig6, what is told of a run that ended, and how far tangent
+"""What trainings on images share: the images, what is told of a run that ended, and how far tangent
 features moved."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.arguments import one_of
 from .._core.results import Result
 from ..data import Images, images
 from ..sweeps.assembly import DTYPE
-from ..sweeps.checkpoints import current_checkpoint
+from .classifier_programs import Arrays
 from .classifier_training import (
     HISTORY,
-    Arrays,
     EpochSchedule,
-    Run,
     TrainedClassifier,
-    train_classifiers,
 )
-from .classifiers import ClassifierParams, Readout, VggNetwork
 
 if TYPE_CHECKING:
     import xarray
 
 SUBSET_KEY = 0
-RULES = ("1e-4", "between", "scaled", "output layer")
-"""Step sizes on CIFAR-10: W's; the geometric mean of it and the next; `scaled_step`; the same for
-the output layer alone."""
-PAPER_STEP = 1e-4
-LARGEST_STEP = 0.05
-READOUT_STEP = 1e-3
-"""W's step where only the output layer is trained, at α = 1."""
 
 
 @functools.lru_cache(maxsize=2)
@@ -58,76 +45,6 @@ def features_of(network: Any, params: Any, arrays: Arrays) -> Arrays:
         return jnp.concatenate([program(params, x[k : k + 1000]) for k in range(0, len(x), 1000)])
 
     return Arrays(all_of(arrays.train_x), arrays.train_y, all_of(arrays.test_x), arrays.test_y)
-
-
-def scaled_step(alpha: float, depth: int, largest: float = LARGEST_STEP) -> float:
-    """The same relative change of the weights in a step at every scale: gradients grow like
-    α^(D−1), weights like α.
-
-    Not above `largest`: a start from small weights grows to the size where that is the limit.
-    """
-    return largest * min(1.0, alpha ** -(depth - 2.0))
-
-
-def step_by_rule(rule: str, alpha: float, depth: int) -> float:
-    """The step size of a rule in `RULES`."""
-    scaled = scaled_step(alpha, depth, READOUT_STEP if rule == "output layer" else LARGEST_STEP)
-    return {"1e-4": PAPER_STEP, "between": float(np.sqrt(PAPER_STEP * scaled))}.get(rule, scaled)
-
-
-def vgg_point(
-    alpha: float,
-    rule: str,
-    seed: int,
-    blocks: Sequence[Sequence[int]],
-    train: int,
-    test: int,
-    probes: int,
-    batch: int,
-    epochs: int,
-    every: int,
-    loss: float,
-    precision: str,
-) -> xarray.Dataset:
-    """One network on CIFAR-10: its training curve, where it ended, how far its tangent kernel
-    moved."""
-    one_of("rule", rule, RULES)
-    schedule = EpochSchedule(batch, epochs, every, loss, precision, lanes=1)
-    network, arrays = _vgg_arrays(tuple(map(tuple, blocks)), train, test)
-    run = Run(alpha, step_by_rule(rule, alpha, network.homogeneity), seed)
-    checkpoint = current_checkpoint()
-    checkpoints = [checkpoint] if checkpoint is not None else None
-    if rule == "output layer":
-        begin = network.init(alpha, key=seed)
-        fixed = features_of(network, begin, arrays)
-        output = ClassifierParams((), begin.output)
-        (trained,) = train_classifiers(
-            Readout(), fixed, [run], schedule, lambda run: output, checkpoints
-        )
-    else:
-        (trained,) = train_classifiers(network, arrays, [run], schedule, checkpoints=checkpoints)
-    probe = arrays.test_x[:probes] if rule != "output layer" else None
-    found: dict[str, Any] = {
-        name: ((), value)
-        for name, value in zip(OUTCOMES, outcome(network, trained, probe), strict=True)
-    }
-    measured = padded_history(trained.history, schedule)
-    for column, name in enumerate(HISTORY[1:], start=1):
-        found[f"{name}_history"] = "epoch", measured[:, column]
-    coords = {"epoch": np.arange(0, epochs + 1, every)}
-    return dataset({**found, "step_size": ((), run.step)}, coords, precision)
-
-
-@functools.lru_cache(maxsize=1)
-def _vgg_arrays(
-    blocks: tuple[tuple[int, ...], ...], train: int, test: int
-) -> tuple[VggNetwork, Arrays]:
-    import jax.numpy as jnp
-
-    held = chosen_images("cifar10", train, test)
-    network = VggNetwork(blocks)
-    x, t = network.prepared(held.train_x, held.test_x)
-    return network, Arrays(jnp.asarray(x), held.train_y, jnp.asarray(t), held.test_y)
 
 
 OUTCOMES = (
@@ -165,7 +82,8 @@ def used_dtype(precision: str) -> str:
     """In which precision trainings compute here."""
     import jax
 
-    used = precision if jax.default_backend() != "cpu" else "float32"
+    narrow = precision == "bfloat16" or jax.default_backend() != "cpu"
+    used = precision if narrow else "float32"
     return f"float32, products in training {used}"
 
 

@@ -23,12 +23,11 @@ from .._core.arguments import one_of
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
 from ..sweeps.checkpoints import Checkpoint, current_checkpoint
+from .classifier_programs import Arrays, Run
 from .classifier_training import (
     HISTORY,
-    Arrays,
     Clock,
     EpochSchedule,
-    Run,
     identity,
     trained_in_turn,
 )
@@ -58,20 +57,21 @@ RESIDUAL = "residual"
 """‖Kc − y‖_∞ of the exact kernels."""
 
 Searched = Sequence[Sequence[Any]]
-"""Rows (reading, largest scale, steps): which steps are tried, by the first row that fits."""
+"""Rows (reading, largest scale, steps), or (…, data set): which steps are tried, by the first row
+that fits."""
 
 
-def steps_tried(searched: Searched, reading: str, alpha: float) -> list[float]:
+def steps_tried(searched: Searched, data: str, reading: str, alpha: float) -> list[float]:
     """The steps with which this reading is trained at this scale, the largest first."""
-    for name, largest, steps in searched:
-        if name == reading and alpha <= largest:
+    for name, largest, steps, *only in searched:
+        if name == reading and alpha <= largest and data in (only or [data]):
             return sorted(map(float, steps), reverse=True)
     return []
 
 
 def all_steps(searched: Searched) -> list[float]:
     """Every step that is tried anywhere, the largest first."""
-    return sorted({float(step) for _, _, steps in searched for step in steps}, reverse=True)
+    return sorted({float(step) for _, _, steps, *_ in searched for step in steps}, reverse=True)
 
 
 def wide_point(
@@ -150,7 +150,7 @@ class _Table:
     def __init__(self, setting: Mapping[str, Any]) -> None:
         self.setting = setting
         self.steps, self.seeds = all_steps(setting["searched"]), list(setting["seeds"])
-        tried = steps_tried(setting["searched"], setting["reading"], setting["alpha"])
+        tried = steps_tried(*(setting[name] for name in ("searched", "data", "reading", "alpha")))
         if setting["reading"] in KERNELS:
             tried = []
         self.missing = {(step, seed) for step in tried for seed in self.seeds}

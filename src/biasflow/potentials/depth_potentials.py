@@ -25,7 +25,7 @@ NEWTON_STEPS = 60
 SLACK_ABOVE = 0.5
 """|z| above which the slack, not z, carries the information."""
 LOG_NEAR = float(np.log(1 - SLACK_ABOVE))
-QUADRATURE_NODES = 16
+QUADRATURE = np.polynomial.legendre.leggauss(16)
 """Gauss–Legendre nodes for the divergence of nearby points; the integrand is entire, 16 reach
 rounding."""
 LOG_RANGE = 600.0
@@ -103,21 +103,26 @@ class DepthPoint(MirrorPoint):
         """∫(z(b) − z₀)db over ξ where the points are close, β(z − z₀) − φ*(z) + φ*(z₀) where they
         are not."""
         step, near = self._xi_step(start)
-        p, xi0 = _power(self.depth), np.where(near, np.abs(start._xi()), 1.0)
-        total = np.zeros_like(self.beta)
-        nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+        apart = self.beta * self.minus(start) - self.conjugate() + start.conjugate()
+        found = np.maximum(apart, 0.0)
+        if not near.any():
+            return found
+        xi0, step, log_alpha = _chosen(near, np.abs(start._xi()), step, self.log_alpha)
+        p, total = _power(self.depth), np.zeros_like(step)
+        nodes, weights = QUADRATURE
         for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
             xi = xi0 + node * step
             log_factor = (
-                self.depth * self.log_alpha
+                self.depth * log_alpha
                 + (p - 2) * log_cosh(xi)
                 + log_cosh((p + 1) * xi)
                 - log_cosh(xi0)
             )
             with np.errstate(over="ignore", under="ignore"):
                 total += weight * np.sinh(node * step) * 2 * p * np.exp(log_factor)
-        apart = self.beta * self.minus(start) - self.conjugate() + start.conjugate()
-        return np.where(near, total * step, np.maximum(apart, 0.0))
+        found = np.array(found)
+        found[near] = total * step
+        return found
 
     def _near_wall(self) -> Mask:
         return self.log_slack < LOG_NEAR
@@ -139,13 +144,15 @@ class DepthPoint(MirrorPoint):
         size, size0 = np.abs(self.beta), np.abs(start.beta)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             log_ratio = np.log1p((size - size0) / size0)
-        near = (
+        near = np.asarray(
             (np.sign(self.beta) * np.sign(start.beta) > 0)
             & (np.abs(log_ratio) < 1)
             & (self.log_alpha == start.log_alpha)
         )
-        log_ratio = np.where(near, log_ratio, 0.0)
-        xi0 = np.where(near, xi0, 1.0)
+        steps = np.zeros(near.shape)
+        if not near.any():
+            return steps, near
+        xi0, z0, log_ratio = _chosen(near, xi0, z0, log_ratio)
         # log β is concave in ξ and steeper than log ξ, so both starts lie below the root: Newton
         # climbs from the nearer one
         step = np.maximum(
@@ -158,7 +165,13 @@ class DepthPoint(MirrorPoint):
             step = step - (grown - log_ratio) / (
                 p * np.tanh(xi0 + step) + p / np.tanh(p * (xi0 + step))
             )
-        return step, near
+        steps[near] = step
+        return steps, near
+
+
+def _chosen(where: Mask, *arrays: Array) -> list[Array]:
+    """Entries of arrays that broadcast to the mask."""
+    return [np.broadcast_to(array, where.shape)[where] for array in arrays]
 
 
 def _power(depth: int) -> float:

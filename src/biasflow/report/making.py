@@ -20,7 +20,14 @@ from .pictures import headless, pictures
 if TYPE_CHECKING:
     import xarray
 
-EXAMPLE_KEYS = (0, 1, 2)
+EXAMPLES = {"quick": 2, "paper": 3}
+"""Of each claim on a page, by preset."""
+DEAR = (
+    *("C/thm5", "C/cor4", "B/thm1", "C/interchange", "C/thm2", "B/nearly", "C/thm3", "B/scale"),
+    *("C/thm8", "W/sec6", "B/saddles", "W/sec6-rich", "B/remarks", "B/unbalanced", "W/unique"),
+)
+"""Claims of which one example takes more than two processor seconds, the dearest first: preset
+quick has one of each."""
 EVIDENCE_SECONDS = 180.0
 """For the witness of one example: a page that is made once can wait."""
 
@@ -85,10 +92,15 @@ def check_claim(id: str, keys: Sequence[int], store: Store | None = None) -> Cla
     return ClaimEntry(claim, verdicts, seconds=seconds)
 
 
-def is_stored(id: str, store: Store) -> bool:
+def example_keys(id: str, preset: str) -> range:
+    """The examples of a claim on a page of this preset."""
+    return range(1 if preset == "quick" and id in DEAR else EXAMPLES[preset])
+
+
+def is_stored(id: str, preset: str, store: Store) -> bool:
     """Whether the store has every verdict on a claim that the page shows."""
-    claim = theory.claim(id)
-    return all(store.read_record(**_address(claim, key)) is not None for key in EXAMPLE_KEYS)
+    claim, keys = theory.claim(id), example_keys(id, preset)
+    return all(store.read_record(**_address(claim, key)) is not None for key in keys)
 
 
 def _address(claim: Claim, key: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ..sweeps import Engine, Processes, Progress, Store
 from ..sweeps.kept import Kept
 from .entries import PAPERS, Report, tag_of
 from .growing_page import GrowingPage
-from .making import EXAMPLE_KEYS, check_claim, make_figure
+from .making import check_claim, example_keys, make_figure
 from .side_by_side import SideBySide
 
 COMPILED = ("B", "C")
@@ -88,7 +88,7 @@ def _make(
             page.write()
         for id in claim_ids:
             tell(len(page.claims), len(page.claim_ids), "claims")
-            page.add(check_claim(id, EXAMPLE_KEYS, store))
+            page.add(check_claim(id, example_keys(id, preset), store))
             page.grow()
 
 

@@ -12,7 +12,7 @@ from ..sweeps.kept import Kept
 from ..theory.verification import shared_evidence
 from .entries import FigureEntry
 from .growing_page import GrowingPage
-from .making import EXAMPLE_KEYS, check_claim, drawn_figure, is_stored, sentence
+from .making import DEAR, check_claim, drawn_figure, example_keys, is_stored, sentence
 from .pictures import headless, pictures, stored_pictures
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 TICK_S = 0.2
 """How long to wait for the workers before the page is looked at again."""
 CLAIM, FIGURE = "claim", "figure"
-DEAR = ("C/cor4", "C/thm5", "B/thm1", "B/lem3", "B/nearly", "C/thm3", "C/interchange", "C/thm2")
-"""Claims whose groups take longer than ten processor seconds, begun before the others of their
-part: in the end no core waits for another."""
 
 
 class SideBySide:
@@ -45,12 +42,12 @@ class SideBySide:
         for figure_ids, claim_ids in parts:
             missing: list[str] = []
             for id in claim_ids:
-                if is_stored(id, self._store):
+                if is_stored(id, self._preset, self._store):
                     self._add_claim(id)
                 else:
                     (missing if _is_registered(id, theory) else mine).append(id)
             for ids in _with_common_examples(missing):
-                setting = {"ids": ids, "store": self._store}
+                setting = {"ids": ids, "preset": self._preset, "store": self._store}
                 self._kept.add(f"{CLAIM} {' '.join(ids)}", settle_claims, setting)
             for id in figure_ids:
                 self._compute(id)
@@ -98,7 +95,7 @@ class SideBySide:
         self._page.grow()
 
     def _add_claim(self, id: str) -> None:
-        self._page.add(check_claim(id, EXAMPLE_KEYS, self._store))
+        self._page.add(check_claim(id, example_keys(id, self._preset), self._store))
         self._tell(len(self._page.claims), len(self._page.claim_ids), "claims")
 
     def _add_figure(
@@ -133,13 +130,13 @@ def _with_common_examples(ids: Sequence[str]) -> list[list[str]]:
     return sorted(groups.values(), key=lambda group: set(group).isdisjoint(DEAR))
 
 
-def settle_claims(ids: Sequence[str], store: Store) -> xarray.Dataset:
+def settle_claims(ids: Sequence[str], preset: str, store: Store) -> xarray.Dataset:
     """Check claims on the examples of the page, and leave their verdicts in the store."""
     import xarray
 
     with shared_evidence():
         for id in ids:
-            check_claim(id, EXAMPLE_KEYS, store)
+            check_claim(id, example_keys(id, preset), store)
     return xarray.Dataset()
 
 

@@ -17,7 +17,7 @@ TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
 PAPER = (
     ((0.0, 2.0), 1.4, "1.4%", -27),
     ((50.0, np.inf), 2.4, "2.4%", -13),
-    ((0.0, np.inf), 2.7, "2.7%, output layer only", 6),
+    ((0.0, np.inf), 2.7, "2.7%, output layer only", 17),
 )
 """W's test errors on MNIST, in percent, where they are said to hold, and how far above the words
 are."""
@@ -31,11 +31,19 @@ KERNELS = ("tangent kernel", "random features")
 ROUNDING = 1e-6
 """Cosine distances of kernels below this are rounding in float32."""
 HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
-RULE_LABELS = {
-    "1e-4": "step 1e-4, as in the paper",
-    "between": "step √(1e-4·s)",
-    "scaled": "step s = 0.05·min(1, α⁻⁵)",
+EPOCH_TICKS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+VGG_SHOWN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "borne": (
+        "all layers, f(w) − f(w₀), a step that the flow bears",
+        COLOURS[0],
+        {"marker": "s", "linewidth": 2.2},
+    ),
+    "larger": ("the same, a larger step", COLOURS[4], {"marker": "o"}),
+    "W's": ("the same, step 1e-4, as W", COLOURS[1], {"marker": "v"}),
+    "as drawn": ("all layers, f(w) as drawn", COLOURS[2], {"marker": "D"}),
+    "output layer": ("output layer only", COLOURS[3], {"marker": "^"}),
 }
+"""Label, colour and line of the kinds of trainings."""
 
 
 def spread(
@@ -164,15 +172,14 @@ def _provenance(
         if "width" in settings
         else f"channels {_channels(settings['blocks'])}"
     )
-    parts = [f"{attrs['run_device']}, {settings['precision']}", size, images]
+    precision = settings.get("precision") or " or ".join(_precisions(summary))
+    parts = [f"{attrs['run_device']}, {precision}", size, images]
     if "most epochs" in attrs:
         parts += [
             f"at most {attrs['most epochs']:.0f} epochs (paper: 2000)",
-            f"{attrs['runs that diverged']:.0f} runs diverged",
-        ]
-        parts += [
-            "100% training accuracy in "
-            f"{100 * attrs['share of runs with 100% training accuracy']:.0f}% of the others"
+            f"{attrs['runs that diverged']:.0f} diverged",
+            f"{attrs['trainings with 100% training accuracy']:.0f} of the other "
+            f"{attrs['trainings']:.0f} have 100% training accuracy",
         ]
     else:
         parts += [f"at most {settings['epochs']} epochs"]
@@ -183,14 +190,12 @@ def _provenance(
                 f"{TITLES[name]}, f(w) − f(w₀): 100% training accuracy in {fitted:.0f}%, loss "
                 f"below 1e-5 in {below:.0f}% of the chosen runs"
             ]
-    if "run_earlier" in attrs:
-        earlier = json.loads(attrs["run_earlier"])
-        parts += [
-            f"f(w) as drawn, Fashion-MNIST and exact random features: an earlier run, at most "
-            f"{earlier['epochs']} epochs, {len(earlier['steps'])} steps"
-        ]
     line = ("REDUCED preset: " if reduced else "") + "; ".join(parts) + f". {seeds}."
     return "\n".join(textwrap.wrap(line, width))
+
+
+def _precisions(summary: xarray.Dataset) -> list[str]:
+    return sorted(set(map(str, summary["precision"].values)))
 
 
 def _reduced(summary: xarray.Dataset) -> bool:
@@ -203,45 +208,46 @@ def _channels(blocks: list[list[int]]) -> str:
 
 
 def draw_vgg(summary: xarray.Dataset) -> Any:
-    figure, (error, moved) = panels(2, width=6.2, height=5.6)
-    for colour, (rule, label) in zip(COLOURS[:3], RULE_LABELS.items(), strict=True):
-        part = summary.sel(rule=rule)
-        spread(error, part["test_error"].where(part["train_error"] == 0), colour, label, 100)
-        spread(
-            error,
-            part["test_error"].where(part["train_error"] > 0),
-            colour,
-            f"{label}: training error left",
-            100,
-            marker="x",
-            linestyle=":",
-        )
-        spread(moved, part["gradient_distance"], colour, f"gradient, {label}")
-        spread(
-            moved, part["kernel_distance"], colour, f"kernel, {label}", marker="x", linestyle="--"
-        )
-    readout = summary.sel(rule="output layer")
-    spread(error, readout["test_error"], COLOURS[3], "output layer only", 100, marker="^")
-    spread(
-        error,
-        readout["train_error"],
-        COLOURS[3],
-        "output layer only, training error",
-        100,
-        marker="^",
-        linestyle=":",
-        alpha=0.6,
+    """Test errors, and how far tangent features moved, against the scale."""
+    figure, (error, moved) = panels(2, width=6.4, height=5.4)
+    for kind, (label, colour, line) in VGG_SHOWN.items():
+        best = _best_by_scale(summary, kind)
+        if best is None:
+            continue
+        line = {"linewidth": 1.1, "markersize": 6, "color": colour, **line}
+        fits = best["train_error"].values == 0
+        alpha, values = best["alpha"].values, 100 * best["test_error"].values
+        error.plot(alpha, values, label=label, **line)
+        hollow = {**line, "linestyle": "none", "markerfacecolor": "white"}
+        error.plot(alpha[~fits], values[~fits], **hollow)
+        for one in best["training"].values[~fits]:
+            row = best.sel(training=one)
+            left = 100 * float(row["train_error"])
+            error.annotate(
+                f"{left:.0f}%" if left > 1 else f"{left:.1f}%",
+                (float(row["alpha"]), 100 * float(row["test_error"])),
+                xytext=(8, -9),
+                textcoords="offset points",
+                fontsize=8,
+                color=colour,
+            )
+        if not bool(best["gradient_distance"].notnull().any()):
+            continue
+        moved.plot(alpha, best["gradient_distance"], label=f"gradients: {label}", **line)
+        dashed = {**line, "linestyle": "--", "linewidth": 1.0, "markerfacecolor": "white"}
+        moved.plot(alpha, best["kernel_distance"], **dashed)
+    error.plot(
+        [],
+        [],
+        linestyle="none",
+        marker="s",
+        markerfacecolor="white",
+        color=MUTED,
+        label="open: training images left, beside it how many",
     )
-    if not _reduced(summary):
-        error.axhline(
-            49.62,
-            color=MUTED,
-            linestyle=":",
-            linewidth=0.9,
-            label="paper: training error of the output layer, 49.62",
-        )
-    error.set(xscale="log", xlabel="initialisation scale α", ylabel="error, %", ylim=(0, 100))
-    titled(error, "CIFAR-10: error")
+    moved.plot([], [], "--", color=MUTED, label="dashed: kernels")
+    error.set(xscale="log", xlabel="initialisation scale α", ylabel="test error, %", ylim=(0, None))
+    titled(error, "CIFAR-10: test error")
     moved.set(
         xscale="log",
         yscale="log",
@@ -249,46 +255,79 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
         ylabel="cosine distance, start to end",
     )
     titled(moved, "how far tangent features moved")
-    run = summary["alpha"].values[
-        summary["test_error"].notnull().any([d for d in summary["test_error"].dims if d != "alpha"])
-    ]
+    scales = np.unique(summary["alpha"].values[summary["test_error"].notnull().values])
     for axis in (error, moved):
-        axis.set_xticks(run, [f"{alpha:g}" for alpha in run], minor=False)
+        axis.set_xticks(scales, [f"{alpha:g}" for alpha in scales], minor=False)
         axis.set_xticks([], minor=True)
         legend_below(axis)
-    figure.supxlabel(_provenance(summary, 130), fontsize=8, color=MUTED)
+    figure.supxlabel(_provenance(summary, 130, "One seed"), fontsize=8, color=MUTED)
     return figure
 
 
+def _best_by_scale(summary: xarray.Dataset, kind: str) -> xarray.Dataset | None:
+    """Of each scale the training of this kind that fits best: least training error, then loss."""
+    some = summary.sel(training=summary["kind"].values == kind)
+    some = some.sel(training=some["test_error"].notnull().values)
+    if not some.sizes["training"]:
+        return None
+    order = np.lexsort(
+        (some["train_loss"].values, some["train_error"].values, some["alpha"].values)
+    )
+    some = some.isel(training=order)
+    first = np.unique(some["alpha"].values, return_index=True)[1]
+    return some.isel(training=first)
+
+
 def draw_curves(summary: xarray.Dataset) -> Any:
+    """Training error, loss and test error against epochs, a colour a scale."""
     figure, axes = panels(3, width=4.6, height=4.8)
     shown = (
         ("train_error", "training error, %", 100),
         ("train_loss", "training loss", 1),
         ("test_error", "test error, %", 100),
     )
+    some = summary.sel(training=summary["reading"].values == "unbiased")
+    some = some.sortby(["alpha", "step", "precision"])
+    scales = list(np.unique(some["alpha"].values))
     for axis, (name, label, factor) in zip(axes, shown, strict=True):
-        for colour, alpha in zip(COLOURS, summary["alpha"].values, strict=False):
-            for rule, style in (("scaled", "-"), ("between", "-."), ("1e-4", "--")):
-                for seed in summary["seed"].values:
-                    curve = factor * summary[f"{name}_history"].sel(
-                        alpha=alpha, rule=rule, seed=seed
-                    )
-                    if curve.notnull().sum() > 1:
-                        step = summary["step_size"].sel(alpha=alpha, rule=rule, seed=seed)
-                        first = f"α = {alpha:g}, step {float(step):.2g}"
-                        label_once = first if seed == summary["seed"].values[0] else None
-                        axis.plot(
-                            curve["epoch"],
-                            curve,
-                            style,
-                            color=colour,
-                            label=label_once,
-                            linewidth=1.4,
-                        )
-        axis.set(xlabel="epoch", ylabel=label)
+        drawn: list[list[float]] = []
+        for training in some["training"].values:
+            row = some.sel(training=training)
+            curve = factor * row[f"{name}_history"].dropna("epoch")
+            curve = curve.sel(epoch=curve["epoch"] > 0)
+            if not curve.size:
+                continue
+            papers = str(row["kind"].values) == "W's"
+            precision = str(row["precision"].values)
+            colour = _of_scale(scales.index(float(row["alpha"])), len(scales))
+            again = [float(row[by]) for by in ("alpha", "step")] in drawn
+            drawn += [[float(row[by]) for by in ("alpha", "step")]]
+            axis.plot(
+                curve["epoch"],
+                curve,
+                "--" if papers else ":" if again else "-",
+                color=colour,
+                label=f"α = {float(row['alpha']):g}, step {float(row['step']):.2g}"
+                + f", {precision}" * again,
+                linewidth=1.6,
+            )
+            end = "" if row["converged"] == 1 else "x" if row["diverged"] == 1 else "|"
+            axis.plot(curve["epoch"][-1], curve[-1], end, color=colour, markersize=8)
+        axis.set(xlabel="epoch", ylabel=label, xscale="log")
+        longest = int(some["epochs_used"].max())
+        ticks = [tick for tick in EPOCH_TICKS if tick <= max(longest, EPOCH_TICKS[1])]
+        axis.set_xticks(ticks, [str(tick) for tick in ticks], minor=False)
+        axis.set_xticks([], minor=True)
         titled(axis, label.partition(",")[0])
     axes[1].set(yscale="log")
-    legend_below(axes[1], 2)
-    figure.supxlabel(_provenance(summary, 170, "One curve a seed"), fontsize=8, color=MUTED)
+    legend_below(axes[1], 3)
+    note = "Dashed: W's step; a bar: goes on from there another time; a cross: diverged after it"
+    figure.supxlabel(_provenance(summary, 170, note), fontsize=8, color=MUTED)
     return figure
+
+
+def _of_scale(place: int, count: int) -> Any:
+    """From dark for the smallest scale to light for the largest."""
+    from matplotlib import colormaps
+
+    return colormaps["plasma"](0.05 + 0.8 * place / max(1, count - 1))

@@ -10,21 +10,17 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..._core.arguments import one_of
 from ...errors import InputError
-from ...images.training_points import vgg_point
+from ...images.vgg_trainings import vgg_point
 from ...images.wide_trainings import wide_point
 
 if TYPE_CHECKING:
     import xarray
 
-WIDE_RESULTS, VGG_RESULTS = "fig4e-2.nc", "fig4f-1.nc"
+WIDE_RESULTS, VGG_RESULTS = "fig4e-3.nc", "fig4f-2.nc"
 """Files in `shipped/`; another content has another name, since stores remember points by their
 settings."""
-EARLIER = {WIDE_RESULTS: "fig4e-1.nc"}
-"""What was shipped before, for readings that a file does not have yet: 50 epochs, four steps."""
 
 
 def shipped(name: str) -> xarray.Dataset:
@@ -34,34 +30,7 @@ def shipped(name: str) -> xarray.Dataset:
 
 @functools.lru_cache(maxsize=2)
 def _read_shipped(name: str) -> xarray.Dataset:
-    held = read_results(resources.files(__package__).joinpath("shipped", name).read_bytes())
-    if name not in EARLIER:
-        return held
-    content = resources.files(__package__).joinpath("shipped", EARLIER[name]).read_bytes()
-    return with_earlier(held, read_results(content))
-
-
-def with_earlier(held: xarray.Dataset, earlier: xarray.Dataset) -> xarray.Dataset:
-    """The results, and for each data set the readings of which they have nothing, from an earlier
-    file; which those are is told in `run_earlier`."""
-
-    def known(results: xarray.Dataset) -> xarray.DataArray:
-        return results["test_error"].notnull().any(["alpha", "step", "seed"])
-
-    ours = known(held).reindex_like(known(earlier), fill_value=False)
-    taken = known(earlier) & ~ours
-    whole = held.combine_first(earlier.where(taken))
-    pairs = [
-        [str(data), str(reading)]
-        for data in earlier["data"].values
-        for reading in earlier["reading"].values
-        if bool(taken.sel(data=data, reading=reading))
-    ]
-    settings = json.loads(earlier.attrs["run_settings"])
-    told = {"readings": pairs, "epochs": settings["epochs"], "steps": settings["steps"]}
-    return whole.sortby("step", ascending=False).assign_attrs(
-        {**held.attrs, "run_earlier": json.dumps(told)}
-    )
+    return read_results(resources.files(__package__).joinpath("shipped", name).read_bytes())
 
 
 def read_results(content: bytes) -> xarray.Dataset:
@@ -69,44 +38,7 @@ def read_results(content: bytes) -> xarray.Dataset:
     import xarray
 
     with xarray.open_dataset(io.BytesIO(content), engine="scipy") as dataset:
-        held = dataset.load()
-    return held if "start" not in held.dims else by_reading(held)
-
-
-def by_reading(held: xarray.Dataset) -> xarray.Dataset:
-    """Results as they were first shipped: the output layer and the kernels beside the start they
-    were computed with."""
-    import xarray
-
-    steps = sorted({*held["step"].values, *held["readout_step"].values}, reverse=True)
-    drawn = held.sel(start="as drawn")
-    runs = held[[name for name in held if {"step", "seed"} <= set(held[name].dims)]]
-    parts = [runs.sel(start=[start]).rename(start="reading") for start in ("unbiased", "as drawn")]
-    layer = drawn[["readout_test_error", "readout_train_error"]].rename(
-        readout_step="step",
-        readout_test_error="test_error",
-        readout_train_error="train_error",
-    )
-    layer["diverged"] = xarray.zeros_like(layer["test_error"])
-    layer["epochs_used"] = xarray.full_like(
-        layer["test_error"], json.loads(held.attrs["run_settings"])["readout_epochs"]
-    ).where(layer["test_error"].notnull())
-    parts.append(layer.expand_dims(reading=["output layer"]))
-    kernels = drawn.sel(alpha=[1.0])[["kernel_test_error", "kernel_residual"]].rename(
-        kernel="reading", kernel_test_error="test_error", kernel_residual="residual"
-    )
-    parts.append(kernels[["test_error"]].expand_dims(step=steps[:1], seed=held["seed"].values[:1]))
-    table = [
-        part.drop_vars(["start", "kernel", "readout_step"], errors="ignore").reindex(
-            step=steps, alpha=held["alpha"], seed=held["seed"]
-        )
-        for part in parts
-    ]
-    whole = xarray.concat(table, "reading", join="outer", data_vars="all", coords="minimal")
-    whole["residual"] = kernels["residual"].reindex(
-        reading=whole["reading"], alpha=held["alpha"], fill_value=np.nan
-    )
-    return whole.assign_attrs(held.attrs)
+        return dataset.load()
 
 
 def wide(data: str, shipped_in: str = "", **setting: Any) -> xarray.Dataset:

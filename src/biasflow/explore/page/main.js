@@ -3,7 +3,7 @@ import { Connection } from "./connection.js";
 import { button, controls } from "./controls.js";
 import { fragment, fromFragment, withDefaults } from "./links.js";
 import { Player } from "./player.js";
-import { readTable } from "./tables.js";
+import { readTable, thinned } from "./tables.js";
 import * as boundary from "./scenes/boundary.js";
 import * as claims from "./scenes/claims.js";
 import * as completion from "./scenes/completion.js";
@@ -17,14 +17,20 @@ const $ = (id) => document.getElementById(id);
 
 const page = { scenes: [], scene: null, state: null, view: null, player: null, shown: null, connection: null };
 
+const LOOKED_AT = 4000; // milliseconds after which "computed in …" no longer lies over the picture
+let fading = null;
+
 function say(text, bad = false) {
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);
+  $("status").classList.remove("old");
+  clearTimeout(fading);
+  if (!bad && /^(computed|connected|saved)/.test(text)) fading = setTimeout(() => $("status").classList.add("old"), LOOKED_AT);
 }
 
 // ---- questions: the newest state is asked once the first answer to the one before is here
 
-const asking = { since: 0, pending: false, answered: true, timer: null };
+const asking = { since: 0, pending: false, answered: true, timer: null, scene: null };
 
 function ask() {
   if (!page.connection) return;
@@ -40,6 +46,7 @@ function ask() {
   if (page.connection.say("ask", page.scene.name, page.state) === null) return;
   asking.since = performance.now();
   asking.answered = false;
+  asking.scene = page.scene;
   page.asked = asking.since;
 }
 
@@ -76,13 +83,14 @@ const heard = {
     say("connected");
   },
   part(message) {
+    if (asking.scene !== page.scene) return; // what was asked before the scene was changed
     draw(message.name, message.data);
     if (message.name !== "data") answered();
   },
   end(message, newest) {
     if (newest) answered();
     if (message.error) say(message.error, true);
-    else { page.view.ended?.(); say(`computed in ${Math.round(performance.now() - page.asked)} ms`); }
+    else if (asking.scene === page.scene) { page.view.ended?.(); say(`computed in ${Math.round(performance.now() - page.asked)} ms`); }
   },
   warming() { say("loading this scene; the first time on this machine its code is compiled, which takes up to a minute"); asking.since = performance.now(); },
   code(message) { showCode(message.text); },
@@ -110,6 +118,7 @@ function enter(scene, state) {
   if (!$("scenes").children.length)
     $("scenes").append(...page.scenes.map((each) => button(each.title, () => enter(each), {
       "data-name": each.name, "aria-current": String(each === scene) })));
+  $("scenes").querySelector("[aria-current=true]").scrollIntoView({ inline: "nearest", block: "nearest" });
   $("title").textContent = scene.title;
   $("question").textContent = scene.question;
   $("caption").textContent = scene.caption;
@@ -127,6 +136,7 @@ function enter(scene, state) {
   if (!page.recorded) { dataTools(scene); sharing(); }
   page.view.state(page.state);
   remember(true);
+  asking.answered = true; // nobody waits for what the scene before asked
   ask();
 }
 
@@ -162,16 +172,18 @@ function dataTools(scene) {
   const help = document.createElement("p");
   help.className = "help";
   help.textContent = `${scene.csv} It stays on this machine.`;
+  const read = document.createElement("p");
+  read.className = "help";
   input.addEventListener("change", async () => {
     if (!input.files.length) return;
     try {
-      const table = await readTable(input.files[0], page.view.holes);
-      change(page.view.fromTable(table));
-      say(`${table.rows.length} rows: ${table.names.slice(0, 6).join(", ").slice(0, 120)}`);
+      const { names, rows } = await readTable(input.files[0], page.view.holes), { most } = page.view;
+      change(page.view.fromTable({ names, rows: most ? thinned(rows, most) : rows }));
+      read.textContent = `Read ${most < rows.length ? `${most} of ${rows.length} rows, evenly chosen` : `${rows.length} rows`}: ${names.slice(0, 6).join(", ").slice(0, 120)}`;
     } catch (error) { say(error.message, true); }
     input.value = "";
   });
-  host.append(label, input, help);
+  host.append(label, input, read, help);
   $("data-tools").append(host);
 }
 

@@ -34,6 +34,7 @@ export class Player {
     this.jumps.replaceChildren(...marks.slice(0, 8).map(([time, label]) =>
       button(label, () => { this.pause(); this.go(this.fractionOf(time)); }, { title: `to time ${nice(time)}` })));
     if (none) { this.pause(); this.output.textContent = "no flow yet"; }
+    else if (this.again) { this.again = false; this.at = 0; this.play(); }
     else this.go(this.at);
   }
 
@@ -70,6 +71,12 @@ export class Player {
       else requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
+  }
+
+  replay() {
+    // play from the beginning once the next film is here
+    this.pause();
+    this.again = true;
   }
 
   pause() {

@@ -45,8 +45,10 @@ export function nice(value) {
 
 export class Plot {
   // axes: {label, log?, range: [low, high]}; logarithmic axes take positive numbers
-  constructor(host, { label, x = {}, y = {}, height = 260, bare = false }) {
+  // square: as wide as it is high, so that angles are angles; height is then the most it takes
+  constructor(host, { label, x = {}, y = {}, height = 260, bare = false, square = false }) {
     this.edge = bare ? [6, 6, 6, 6] : [54, 14, 10, 38]; // left, right, top, bottom
+    this.square = square ? height : null;
     this.x = { log: false, range: x.log ? [1e-3, 1] : [0, 1], label: "", ...x };
     this.y = { log: false, range: y.log ? [1e-3, 1] : [0, 1], label: "", ...y };
     this.height = height;
@@ -68,6 +70,12 @@ export class Plot {
     const width = Math.max(120, Math.round(this.svg.parentElement?.clientWidth || 480));
     if (width === this.width) return;
     this.width = width;
+    if (this.square) {
+      const [, , top, bottom] = this.edge, side = Math.max(Math.min(width - 68, this.square - top - bottom), 60);
+      const rest = Math.max(width - side - 68, 0) / 2;
+      this.edge = [54 + rest, 14 + rest, top, bottom];
+      this.height = side + top + bottom;
+    }
     this.svg.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
     this.redraw();
   }
@@ -128,7 +136,7 @@ export class Plot {
     element("path", { class: "axis", d: `M${LEFT},${TOP}V${low}H${right}` }, this.back);
     text(this.back, (LEFT + right) / 2, this.height - 5, this.x.label, "middle");
     const turned = text(this.back, 0, 0, this.y.label, "middle");
-    turned.setAttribute("transform", `translate(13,${(TOP + low) / 2}) rotate(-90)`);
+    turned.setAttribute("transform", `translate(${LEFT - 41},${(TOP + low) / 2}) rotate(-90)`);
   }
 
   put(id, make, draw) {

@@ -1,6 +1,6 @@
 // Tables that a reader brings: text that is read as numbers here, in the browser. Nothing in it is ever markup.
 
-const LARGEST = 1 << 20, MOST_ROWS = 2000; // bytes; lines
+const LARGEST = 1 << 22; // bytes
 
 export async function readTable(file, holes = false) {
   // {names, rows} or an Error whose message is a sentence
@@ -12,23 +12,44 @@ export function parseTable(text, holes = false) {
   // holes: whether empty cells are null, and a line of them no header
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/).filter((line) => line.trim() && !line.startsWith("#"));
   if (!lines.length) throw new Error("the file is empty");
-  if (lines.length > MOST_ROWS + 1) throw new Error(`the table has more than ${MOST_ROWS} rows`);
   const separator = [",", ";", "\t"].reduce((best, each) =>
     lines[0].split(each).length > lines[0].split(best).length ? each : best);
   const cells = lines.map((line) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
-  const headed = cells[0].some((cell) => (cell === "" && !holes) || !Number.isFinite(Number(cell)));
+  const headed = !cells[0].some((cell) => Number.isFinite(numberIn(cell))) && !(holes && cells[0].every((cell) => cell === "")); // names: a line without a number
   const names = headed ? cells.shift() : cells[0].map((_, k) => `column ${k + 1}`);
   const rows = cells.map((row, i) => {
     if (row.length !== names.length)
       throw new Error(`row ${i + 1} has ${row.length} entries, the first has ${names.length}`);
     return row.map((cell, k) => {
       if (cell === "" && holes) return null;
-      const number = Number(cell);
-      if (cell === "" || !Number.isFinite(number))
+      const number = numberIn(cell);
+      if (!Number.isFinite(number))
         throw new Error(`row ${i + 1}, ${names[k].slice(0, 40)}: expected a number, found “${cell.slice(0, 40)}”`);
       return number;
     });
   });
   if (!rows.length) throw new Error("the table has a header and no rows");
   return { names, rows };
+}
+
+const DATE = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+
+function numberIn(cell) {
+  // a date is its days since 1970
+  if (DATE.test(cell)) return Date.parse(cell.replace(" ", "T")) / 86400000;
+  return cell === "" ? NaN : Number(cell);
+}
+
+export function thinned(rows, most) {
+  // as many rows as a scene takes, evenly chosen
+  if (rows.length <= most) return rows;
+  return Array.from({ length: most }, (_, k) => rows[Math.round(k * (rows.length - 1) / (most - 1))]);
+}
+
+export function standardised(rows, k) {
+  // a column around zero and of size one; one that is constant becomes ones
+  const values = rows.map((row) => row[k]), mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const size = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
+  if (!(size > 1e-12 * Math.abs(mean))) return values.map(() => 1);
+  return values.map((value) => Number(((value - mean) / size).toPrecision(6)));
 }

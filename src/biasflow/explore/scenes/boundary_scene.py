@@ -10,11 +10,26 @@ from typing import Any
 import numpy as np
 
 from ..._core.arguments import Array
-from ..._core.problems import Dataset
+from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SmoothMargin
 from ...models import TwoLayer, TwoLayerParams, augmented
-from ..scene import Exponent, Integer, Part, Preset, Scene, State, Table, rounded
+from ..patience import DrawingPatience, drawn_flow, got_there
+from ..scene import (
+    LOG10,
+    Exponent,
+    Frozen,
+    Integer,
+    Part,
+    Preset,
+    Scene,
+    State,
+    Table,
+    frozen,
+    rounded,
+    script,
+    thawed,
+)
 
 REACH = 1.0
 """Points lie in the square from −1 to 1."""
@@ -26,12 +41,11 @@ NEAREST = 0.04
 GAP, F1_S = 1e-4, 3.0
 """Relative gap of γ₁ below which nothing more is seen, and seconds for it."""
 F2_S = 1.0
-FLOW_RTOL, FLOW_S, SECONDS = 1e-2, 6.0, 14.0
+FLOW_RTOL, FLOW_S, SECONDS = 1e-2, 3.0, 14.0
 """Errors below a pixel; seconds for the flow, and for a whole request."""
 FRAMES = 64
 FIRST_FRAME = 0.1
 """The first frame, in units of the time in which a network of the start's size learns."""
-LOG10 = float(np.log(10.0))
 
 RING = (
     (0.0, 0.05, 1.0),
@@ -112,17 +126,8 @@ def parts(state: State) -> Iterator[Part]:
     yield "flow", flow_part(state, data, start, float(f1["lower"]))
 
 
-def frozen(data: Dataset) -> tuple[bytes, bytes]:
-    """The data as something that a cache can remember."""
-    return data.X.tobytes(), data.y.tobytes()
-
-
-def thawed(key: tuple[bytes, bytes]) -> tuple[Array, Array]:
-    return np.frombuffer(key[0]).reshape(-1, 2).copy(), np.frombuffer(key[1]).copy()
-
-
 @lru_cache(32)
-def f1_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
+def f1_margin(key: Frozen) -> dict[str, Any]:
     """γ₁ with its bracket, and its classifier on the square."""
     from ...limits import f1_max_margin
 
@@ -137,7 +142,7 @@ def f1_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 @lru_cache(32)
-def f2_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
+def f2_margin(key: Frozen) -> dict[str, Any]:
     """γ₂ with its bracket, and its classifier on the square."""
     from ...limits import f2_max_margin
 
@@ -150,7 +155,7 @@ def f2_margin(key: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 @lru_cache(32)
-def tangent_values(key: tuple[bytes, bytes], pairs: int, draw: int) -> tuple[Array, float, float]:
+def tangent_values(key: Frozen, pairs: int, draw: int) -> tuple[Array, float, float]:
     """The max margin of the tangent kernel at the start of size one, on the square; σ changes its
     units, not its boundary."""
     from ...limits import tangent_max_margin
@@ -198,21 +203,11 @@ def flow_end(gamma: float, exponent: float) -> float:
 def flow_part(state: State, data: Dataset, start: TwoLayerParams, gamma: float) -> dict[str, Any]:
     """Neurons at moments of the flow, at squared norm one, their margin, and how far the classifier
     is from each of the three, as an angle between functions on the square."""
-    from ...flows import gradient_flow
-
     model = TwoLayer(2 * state["pairs"], 3)
+    problem = Problem(model, Dataset(augmented(data.X), data.y), SmoothMargin(), start)
     end = flow_end(gamma, state["log10_sigma"])
     try:
-        flow = gradient_flow(
-            model,
-            Dataset(augmented(data.X), data.y),
-            SmoothMargin(),
-            start,
-            t1=end,
-            rtol=FLOW_RTOL,
-            time_s=FLOW_S,
-            throw=False,
-        )
+        flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=end, rtol=FLOW_RTOL)
     except BiasflowError as error:
         return {"times": [], "said": f"no flow: {error}"}
     last = float(flow.times[-1])
@@ -234,7 +229,7 @@ def flow_part(state: State, data: Dataset, start: TwoLayerParams, gamma: float) 
         ),
         "margin": rounded(margins / gamma, 5),
         "angles": {name: [angle(each, end) for each in values] for name, end in ends.items()},
-        "said": "" if flow.result.success else "The flow is shown as far as it came in its time.",
+        "said": "" if got_there(flow) else "The flow is shown as far as it came in its time.",
     }
 
 
@@ -256,12 +251,8 @@ def angle(one: Array, other: Array) -> float | None:
 def as_python(state: State) -> str:
     """The scene as a script that prints its margins and draws its flow."""
     exponent = state["log10_sigma"]
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"points = np.array({state['points']})",
             "X, y = points[:, :2], points[:, 2]",
             f'f1 = bf.max_margin(X, y, norm="f1", gap={GAP})',
@@ -284,7 +275,6 @@ def as_python(state: State) -> str:
             "print(flow)",
             'print("margin over gamma 1", flow.margin[-1] / f1.certificate.primal)',
             'flow.plot().savefig("which_boundary.png")',
-            "",
         ]
     )
 
@@ -337,5 +327,5 @@ BOUNDARY = Scene(
     checked,
     warm,
     "Three columns: x, y and the class, 1 or −1 (or 1 and 0); x and y are moved and scaled into "
-    "the picture. At most 24 rows.",
+    "the picture. Of more than 24 rows, 24 are taken.",
 )

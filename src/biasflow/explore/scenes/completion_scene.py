@@ -14,13 +14,14 @@ from ..._core.problems import Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import MatrixFactorisation
-from ..scene import Exponent, Part, Preset, Scene, State, Table, even_in_loss, rounded
+from ..patience import DrawingPatience, drawn_flow, got_there
+from ..scene import Exponent, Part, Preset, Scene, State, Table, even_in_loss, rounded, script
 
 LARGEST = 8
 """Rows and columns that a page draws."""
 FLOW_RTOL = 1e-4
 """Errors below a pixel."""
-FLOW_S, SECONDS = 4.0, 8.0
+FLOW_S, SECONDS = 2.0, 10.0
 """Seconds for a flow, and for a whole request."""
 LEARNT = 1e-5
 """Share of the first loss at which a film ends."""
@@ -138,10 +139,8 @@ def hidden_error(state: State, found: Array) -> float:
 
 def flow_part(problem: Problem) -> dict[str, Any]:
     """The matrix, its singular values and the loss at moments of the flow."""
-    from ...flows import gradient_flow
-
     try:
-        flow = gradient_flow(problem, rtol=FLOW_RTOL, time_s=FLOW_S, throw=False)
+        flow = drawn_flow(problem, DrawingPatience(FLOW_S), rtol=FLOW_RTOL)
     except BiasflowError as error:
         return {"times": [], "said": f"no flow: {error}"}
     # the flow saves few steps: its dense output has those between
@@ -154,7 +153,7 @@ def flow_part(problem: Problem) -> dict[str, Any]:
         "matrix": rounded(matrices.transpose(1, 2, 0), 4),
         "singular": rounded(np.linalg.svd(matrices, compute_uv=False).T, 4),
         "loss": rounded([loss_at(problem, flow.at(t)) for t in times], 4),
-        "said": "" if flow.result.success else f"The flow {flow.result.value}.",
+        "said": "" if got_there(flow) else f"The flow {flow.result.value}.",
     }
 
 
@@ -181,12 +180,12 @@ def norms_parts(state: State) -> Iterator[Part]:
 
 @lru_cache(128)
 def ending_norms(matrix: Any, seen: Any, exponent: float) -> tuple[float | None, float | None]:
-    from ...flows import gradient_flow
-
     problem = problem_of({"matrix": matrix, "seen": seen}, 10.0**exponent)
     try:
-        flow = gradient_flow(problem, rtol=FLOW_RTOL, time_s=FLOW_S)
+        flow = drawn_flow(problem, DrawingPatience(FLOW_S), rtol=FLOW_RTOL)
     except BiasflowError:
+        return None, None
+    if not got_there(flow):
         return None, None
     end = problem.model.effective(flow.final)
     return rounded(np.linalg.norm(end, "nuc")), rounded(np.linalg.norm(end))
@@ -194,12 +193,8 @@ def ending_norms(matrix: Any, seen: Any, exponent: float) -> tuple[float | None,
 
 def as_python(state: State) -> str:
     """The scene as a script that prints its numbers and draws its flow."""
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"matrix = np.array({state['matrix']})",
             f"seen = np.array({state['seen']}) == 1",
             "rows, cols = np.nonzero(seen)",
@@ -217,7 +212,6 @@ def as_python(state: State) -> str:
             'print("filled in", end, sep="\\n")',
             'print("nuclear norm", np.linalg.norm(end, "nuc"), "Frobenius", np.linalg.norm(end))',
             'flow.plot().savefig("completion.png")',
-            "",
         ]
     )
 

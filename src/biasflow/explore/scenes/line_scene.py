@@ -14,31 +14,35 @@ from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
-from ...models import TwoLayer, TwoLayerParams
-from ..scene import Exponent, Integer, Part, Preset, Scene, State, Table, even_in_loss, rounded
+from ...models import TwoLayer
+from ..patience import Patience
+from ..scene import (
+    LOG10,
+    Exponent,
+    Frozen,
+    Integer,
+    Part,
+    Preset,
+    Scene,
+    State,
+    Table,
+    frozen,
+    rounded,
+    script,
+    thawed,
+)
+from .relu_film import LEARNT, drawn_start, ended_flow, film_parts, learnt
 
 LOW, HIGH = -3.0, 3.0
 """Where points may be, across and up."""
 GRID = np.linspace(LOW, HIGH, 121)
 NEAREST = 0.01
 """Distance across below which two points would ask for a cliff."""
-FLOW_RTOL = 1e-4
-"""Errors below a pixel."""
-FLOW_S, SECONDS = 3.0, 10.0
-"""Seconds for each stretch of the flow, and for a whole request."""
-LEARNT = 2e-5
-"""Loss at which a film ends, as a share of that of the zero function: half a percent of the labels
-are missing, less than a pixel."""
-AT_REST = 1e-9
-"""Share of the loss by which it must fall in a stretch: near a saddle it still does."""
-STRETCH, STRETCHES = 3.0, 7
-"""The flow is integrated to an end, shown, and then to one so many times as far, so often at
-most."""
-FRAMES = {False: 40, True: 110}
-"""Moments of a stretch that is shown while the next is computed, and of the last."""
-ENDINGS = (1.0, 0.0, -1.0, -2.0, -4.0)
+LEAST_S, ENDINGS_S, SECONDS = 2.0, 5.0, 15.0
+"""Seconds for the interpolator of least norm, after which no further ending is begun, and for a
+whole request."""
+ENDINGS = (1.0, 0.5, 0.0, -1.0, -4.0)
 """Exponents of λ at which the ending is shown beside the reader's own."""
-LOG10 = float(np.log(10.0))
 
 FIELDS = {
     "log10_lambda": Exponent(
@@ -84,11 +88,6 @@ def problem_of(state: State, exponent: float) -> Problem:
     return Problem(model, data, SquareLoss("half-mean"), start, exponent * LOG10)
 
 
-def drawn_start(model: TwoLayer, key: int) -> TwoLayerParams:
-    """The start of size one; that of size λ may be below every float."""
-    return model.init(1 / np.sqrt(model.width), key=key)
-
-
 def with_bias(x: Array) -> Array:
     return np.column_stack([x, np.ones_like(x)])
 
@@ -98,29 +97,34 @@ def parts(state: State) -> Iterator[Part]:
     then where it ends from other starts."""
     problem = problem_of(state, state["log10_lambda"])
     yield "limit", limit_part(problem, state)
-    yield from flow_parts(problem, state["log10_lambda"])
+    yield from film_parts(problem, state["log10_lambda"])
     yield from ending_parts(state)
 
 
 def limit_part(problem: Problem, state: State) -> dict[str, Any]:
     """Two ends that theory knows, on a grid."""
-    least, norm, gap = least_norm(problem.data.X.tobytes(), problem.data.y.tobytes())
+    least, norm, gap = least_norm(frozen(problem.data))
+    try:
+        kernel, said = rounded(kernel_function(problem, state), 4), ""
+    except BiasflowError:
+        kernel = None
+        said = "no curve of the tangent kernel: these neurons at rest cannot fit the points"
     return {
         "x": rounded(GRID),
         "least": rounded(least, 4),
         "least_norm": rounded(norm),
         "gap": rounded(gap, 2),
-        "kernel": rounded(kernel_function(problem, state), 4),
+        "kernel": kernel,
+        "said": said,
     }
 
 
 @lru_cache(32)
-def least_norm(X: bytes, y: bytes) -> tuple[Array, float, float]:
+def least_norm(key: Frozen) -> tuple[Array, float, float]:
     """The minimum-norm interpolator on the grid, its norm and the gap of its certificate."""
     from ...limits import min_norm_interpolator
 
-    inputs, labels = np.frombuffer(X).reshape(-1, 2).copy(), np.frombuffer(y).copy()
-    found = min_norm_interpolator(inputs, labels, time_s=FLOW_S)
+    found = min_norm_interpolator(*thawed(key), time_s=LEAST_S)
     return found(with_bias(GRID)), found.objective, found.certificate.gap
 
 
@@ -139,118 +143,13 @@ def kernel_function(problem: Problem, state: State) -> Array:
     return np.asarray(first[n:] + kernel[n:, :n] @ weights)
 
 
-def flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
-    """The flow to a first end, then to later ones until the loss is gone."""
-    from ...flows import gradient_flow
-
-    t1, before = first_end(problem, exponent), np.inf
-    for stretch in range(STRETCHES):
-        try:
-            flow = gradient_flow(problem, t1=t1, rtol=FLOW_RTOL, time_s=FLOW_S, throw=False)
-        except BiasflowError as error:
-            yield "flow", {"times": [], "said": f"no flow: {error}"}
-            return
-        last = over(flow, t1, before) or stretch == STRETCHES - 1
-        yield "flow", flow_part(flow, last)
-        if last:
-            yield "plateaus", {"plateaus": plateaus(flow)}
-            return
-        t1, before = STRETCH * t1, float(flow.loss[-1])
-
-
-def over(flow: Any, t1: float, before: float) -> bool:
-    """Whether nothing more is to be seen: the points are fitted, the flow has ended, or the loss
-    has not moved since a third of the time."""
-    left = float(flow.loss[-1])
-    ended = not flow.result.success or flow.times[-1] < t1
-    return bool(left <= learnt(flow.problem) or ended or before - left <= AT_REST * left)
-
-
-def learnt(problem: Problem) -> float:
-    """The loss below which the points are fitted, as far as one can see."""
-    y = problem.data.y
-    return LEARNT * float(problem.loss(np.zeros_like(y), y))
-
-
-def first_end(problem: Problem, exponent: float) -> float:
-    """Twice as long as the fastest neuron needs to grow to size one."""
-    from ...flows import early_alignment
-
-    start = problem.start
-    rates = early_alignment(problem.data, start).rates
-    rate = max(float(np.max(rates)), 1e-3)
-    return 2 * (1.0 + max(0.0, -exponent * LOG10)) / rate
-
-
-def flow_part(flow: Any, last: bool) -> dict[str, Any]:
-    """Neurons at moments of the flow, as unit vectors (a, w, bias) and logarithms of their norms;
-    who slides when."""
-    from ...pictures.neuron_marks import sliding
-
-    problem = flow.problem
-    m, n = problem.start.a.size, problem.data.n
-    until = learnt(problem) / float(flow.loss[0])
-    times = even_in_loss(flow.times, flow.loss, FRAMES[last], until)
-    at = [flow.polar(t) for t in times]
-    units = np.stack([np.column_stack([unit.a, unit.W]) for unit, _ in at])
-    logs = np.stack([log for _, log in at])
-    slides = np.any(sliding(flow, times, m, n), axis=2)
-    loss = np.interp(times, flow.times, flow.loss)
-    return {
-        "times": rounded(times, 6),
-        "loss": rounded(loss, 4),
-        "units": rounded(units.transpose(1, 2, 0), 5),
-        "logs": rounded(logs.T, 6),
-        "slides": intervals(slides),
-        "norm": rounded(variation(flow.final)),
-        "last": last,
-        "said": said(flow) if last else "",
-    }
-
-
-def plateaus(flow: Any) -> list[list[Any]]:
-    """[first time, last time, loss, name] of every rest near a saddle."""
-    from ...diagnostics import phases
-
-    return [
-        [rounded(each.start, 4), rounded(each.end, 4), rounded(each.loss_end, 4), each.name]
-        for each in phases(flow)
-        if each.name in ("escape", "plateau")
-    ]
-
-
-def said(flow: Any) -> str:
-    """What a reader should know of the end."""
-    if not flow.result.success:
-        return f"The flow {flow.result.value}."
-    if flow.loss[-1] > learnt(flow.problem):
-        return (
-            f"At t = {flow.times[-1]:.3g} the points are still not fitted: the flow rests at a "
-            "saddle, or at a minimum that is not the least."
-        )
-    return ""
-
-
-def variation(final: TwoLayerParams) -> float:
-    """2Σ|a|‖w‖: the least ‖θ‖² of the same neurons."""
-    return float(2 * np.sum(np.abs(final.a) * np.linalg.norm(final.W, axis=1)))
-
-
-def intervals(slides: Array) -> list[list[int]]:
-    """[neuron, first frame, last frame] of every stretch of sliding."""
-    found = []
-    for neuron, row in enumerate(slides.T):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(int), [0]])))
-        found += [
-            [neuron, int(a), int(b) - 1] for a, b in zip(edges[::2], edges[1::2], strict=True)
-        ]
-    return found
-
-
 def ending_parts(state: State) -> Iterator[Part]:
     """What the same network draws from smaller and larger starts, one after the other."""
     key = tuple(map(tuple, state["points"])), state["width"], state["key"]
+    patience = Patience(ENDINGS_S)
     for exponent in ENDINGS:
+        if patience.over():
+            return
         function, left = ending(*key, exponent)
         yield (
             "ending",
@@ -264,27 +163,16 @@ def ending(
 ) -> tuple[Array, float]:
     """The function at the end of the flow on the grid, and its loss as a share of that of the zero
     function."""
-    from ...flows import gradient_flow
-
     problem = problem_of({"points": points, "width": width, "key": key}, exponent)
-    t1, before = first_end(problem, exponent) * STRETCH, np.inf
-    for _ in range(STRETCHES - 1):
-        flow = gradient_flow(problem, t1=t1, rtol=FLOW_RTOL, time_s=FLOW_S, throw=False)
-        if over(flow, t1, before):
-            break
-        t1, before = STRETCH * t1, float(flow.loss[-1])
+    flow = ended_flow(problem, exponent)
     left = float(flow.loss[-1]) * LEARNT / learnt(problem)
     return problem.model(flow.final, with_bias(GRID)), left
 
 
 def as_python(state: State) -> str:
     """The scene as a script that prints its numbers and draws its flow."""
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"points = np.array({state['points']})",
             "X = np.column_stack([points[:, 0], np.ones(len(points))])",
             "data = bf.Dataset(X, points[:, 1])",
@@ -307,7 +195,6 @@ def as_python(state: State) -> str:
             'print("network", flow(inputs))',
             'print("least  ", least(inputs))',
             'flow.plot().savefig("line_through_points.png")',
-            "",
         ]
     )
 
@@ -351,5 +238,6 @@ LINE = Scene(
     ),
     checked,
     warm,
-    "Two columns, x and y; they are moved and scaled into the picture. At most 10 rows.",
+    "Two columns, x and y; they are moved and scaled into the picture. Of more than 10 rows, 10 "
+    "are taken.",
 )

@@ -13,15 +13,14 @@ from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ..scene import Exponent, Integer, Part, Preset, Scene, State, Table, rounded
-from .line_scene import FLOW_RTOL, drawn_start, first_end, flow_parts
+from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded, script
+from .relu_film import FLOW_RTOL, drawn_start, film_parts
 
 REACH, SHORTEST = 2.5, 0.1
 """Inputs lie in a square around zero, and not at zero, where a neuron sees nothing."""
 SECONDS = 12.0
 NORM_S = 2.0
 """Seconds for the interpolator of least norm."""
-LOG10 = float(np.log(10.0))
 
 FIELDS = {
     "log10_lambda": Exponent(
@@ -74,7 +73,7 @@ def parts(state: State) -> Iterator[Part]:
     yield "limit", alignment_part(problem.data, start)
     yield "timeline", timeline_part(problem.data, start, state["log10_lambda"])
     last: dict[str, Any] = {}
-    for name, data in flow_parts(problem, state["log10_lambda"]):
+    for name, data in film_parts(problem, state["log10_lambda"]):
         yield name, data
         if name == "flow":
             last = data
@@ -200,12 +199,8 @@ def least_part(problem: Problem) -> dict[str, Any]:
 
 def as_python(state: State) -> str:
     """The scene as a script that prints its numbers and draws its flow."""
-    return "\n".join(
+    return script(
         [
-            "import numpy as np",
-            "",
-            "import biasflow as bf",
-            "",
             f"points = np.array({state['points']})",
             "data = bf.Dataset(points[:, :2], points[:, 2])",
             f"model = bf.TwoLayer({state['width']}, 2)",
@@ -222,20 +217,14 @@ def as_python(state: State) -> str:
             '            print("half grown at", -log_scale / rate + offset, "as lambda vanishes")',
             "except bf.errors.BiasflowError as error:",
             '    print("no exact timeline:", error)',
-            f"t1 = {flow_end(state)}",
+            "t1 = 18 * (1 + max(0.0, -log_scale)) / max(aligned.rates.max(), 1e-3)",
             f"flow = bf.gradient_flow(problem, t1=t1, rtol={FLOW_RTOL}, time_s=60, throw=False)",
             "print(flow)",
             "for cluster in bf.diagnostics.clusters(flow.final):",
             "    print(cluster)",
             'flow.plot().savefig("neurons_in_the_plane.png")',
-            "",
         ]
     )
-
-
-def flow_end(state: State) -> float:
-    """Long enough for most films, without integrating any."""
-    return float(f"{9 * first_end(problem_of(state), state['log10_lambda']):.6g}")
 
 
 def warm() -> None:
@@ -298,5 +287,6 @@ PLANE = Scene(
     ),
     checked,
     warm,
-    "Three columns: two inputs and the label; they are scaled into the picture. At most 8 rows.",
+    "Three columns: two inputs and the label; they are scaled into the picture. Of more than 8 "
+    "rows, 8 are taken.",
 )

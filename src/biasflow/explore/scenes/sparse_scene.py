@@ -14,8 +14,11 @@ from ...errors import BiasflowError, InputError
 from ...limits import min_l1, min_l2
 from ...losses import SquareLoss
 from ...models import DiagonalNetwork
+from ..patience import DrawingPatience, Patience, check_waiting, drawn_flow, got_there
 from ..scene import (
+    LOG10,
     Exponent,
+    Frozen,
     Integer,
     Number,
     Part,
@@ -24,24 +27,34 @@ from ..scene import (
     State,
     Table,
     even_in_loss,
+    frozen,
     rounded,
+    script,
+    thawed,
 )
 
 NO_STEP = -4.0
 """The exponent of the step size at which gradient flow is meant, and no descent is shown."""
 LEARNT = 1e-4
 """Share of the first loss at which a film ends."""
+FITTED = 1e-9
+"""Residual of a least-squares fit, relative to the labels, up to which it is rounding."""
 FRAMES = 160
 """Moments of the flow that a page gets."""
 FLOW_RTOL, DEEP_RTOL = 1e-5, 1e-4
 """Errors below a pixel."""
 SHORT_OF_END = "It is shown as far as it came; the limit needs no flow."
-FLOW_S, DEEP_S, SECONDS = 4.0, 2.0, 8.0
-"""Seconds for a flow, for one of depth above two, which has no compiled code and from small starts
-does not get to its end in any time that a page waits; and for a whole request."""
+FLOW_S, DEEP_S, SECONDS = 3.0, 4.0, 10.0
+"""Seconds for a flow, for one of depth above two, which has no compiled code, and for a whole
+request."""
+STRETCH, STRETCHES = 3.0, 12
+"""A deep flow is integrated to an end, shown, and then to one so many times as far, so often at
+most."""
+LONGEST_REST = 13.0
+"""Decades of time that a deep flow may rest for: its jumps take a time of about one, and a float
+holds no more than both."""
 STEPS = 2000
 """Steps of gradient descent: a second of a core at most."""
-LOG10 = float(np.log(10.0))
 SCALES = np.concatenate([np.linspace(1.0, -4.0, 11), [-6.0, -10.0, -20.0, -60.0, -300.0]])
 """Exponents of α at which the curve of norms is computed."""
 SCALES_A_PART = 4
@@ -114,39 +127,59 @@ def checked(state: State) -> None:
         raise InputError("truth: every coefficient is zero; nothing is to be learnt")
 
 
-def data_of(state: State) -> Dataset:
-    """The table, or random inputs with labels made of the true coefficients."""
-    if state["table"] is not None:
-        rows = np.array(state["table"])
-        return Dataset(rows[:, :-1], rows[:, -1])
+def data_of(state: State) -> tuple[Dataset, str]:
+    """The table, or random inputs with labels made of the true coefficients; a sentence where no
+    coefficients fit them.
+
+    Training then sees of the labels what can be fitted, and the loss is what is above its least
+    value.
+    """
+    data = drawn_data(state) if state["table"] is None else table_data(state["table"])
+    fitted = fit_of(data)
+    if np.max(np.abs(fitted - data.y)) <= FITTED * np.max(np.abs(data.y)):
+        return data, ""
+    said = "No coefficients fit all of these labels: training heads for their least-squares fit"
+    if np.linalg.matrix_rank(data.X) == data.d:
+        said += ", which is one only, whatever the start; with fewer samples there is a choice"
+    return Dataset(data.X, fitted, truth=data.truth), f"{said}."
+
+
+def drawn_data(state: State) -> Dataset:
     truth, n = np.array(state["truth"])[:, 0], state["samples"]
     X = np.random.default_rng(state["key"]).standard_normal((n, len(truth)))
     noise = np.random.default_rng([state["key"], 1]).standard_normal(n)
     return Dataset(X, X @ truth + state["noise"] * noise, truth=truth)
 
 
+def table_data(rows: list[list[float]]) -> Dataset:
+    table = np.array(rows)
+    return Dataset(table[:, :-1], table[:, -1])
+
+
+def fit_of(data: Dataset) -> Array:
+    """What can be fitted of the labels."""
+    return data.X @ np.linalg.lstsq(data.X, data.y, rcond=None)[0]
+
+
 def parts(state: State) -> Iterator[Part]:
     """Data, the limit, the flow, the saddle path, bounds, descent, and norms at every scale."""
-    data, depth, exponent = data_of(state), state["depth"], state["log10_alpha"]
+    (data, said), depth, exponent = data_of(state), state["depth"], state["log10_alpha"]
     yield (
         "data",
         {
             "labels": rounded(data.y),
             "truth": None if data.truth is None else rounded(data.truth),
             "shape": [data.n, data.d],
+            "said": said,
         },
     )
     model = DiagonalNetwork(depth)
     yield "limit", limit_part(model, data, exponent)
     problem = Problem(model, data, SquareLoss("half"), scale=10.0**exponent)
-    flow, part = flow_part(problem)
-    yield "flow", part
-    if depth == 2:
-        yield "saddles", saddles_part(data, exponent)
-        if flow is not None:
-            yield "bounds", bounds_part(problem, flow, np.array(part["times"]))
-        if state["log10_step"] > NO_STEP:
-            yield "descent", descent_part(problem, 10.0 ** state["log10_step"])
+    if depth > 2:
+        yield from deep_flow_parts(problem, exponent)
+    else:
+        yield from shallow_flow_parts(problem, exponent, state["log10_step"])
     yield from norms_parts(data, depth)
 
 
@@ -156,7 +189,7 @@ def limit_part(model: DiagonalNetwork, data: Dataset, exponent: float) -> dict[s
     from ...flows import limit
 
     found = limit(model, data, log_scale=exponent * LOG10)
-    rich, kernel = ends_of(*frozen(data))
+    rich, kernel = ends_of(frozen(data))
     return {
         "beta": rounded(found.value),
         **norms(found.value),
@@ -181,21 +214,74 @@ def distance(beta: Array, data: Dataset) -> float | None:
     return None if data.truth is None else rounded(np.linalg.norm(beta - data.truth))
 
 
-def flow_part(problem: Problem) -> tuple[Any, dict[str, Any]]:
-    """Coefficients and loss at moments of the flow; a sentence where it is not integrated."""
-    from ...flows import gradient_flow
-
+def shallow_flow_parts(problem: Problem, exponent: float, log10_step: float) -> Iterator[Part]:
+    """The flow of two layers, which takes milliseconds, with its path of saddles and its bounds;
+    gradient descent where a step is given."""
+    flow = None
     try:
-        if problem.model.depth == 2:
-            flow = gradient_flow(problem, rtol=FLOW_RTOL, method="compiled", time_s=FLOW_S)
-        else:
-            flow = gradient_flow(problem, rtol=DEEP_RTOL, time_s=DEEP_S, throw=False)
+        flow = drawn_flow(problem, Patience(FLOW_S), rtol=FLOW_RTOL, method="compiled")
+        said = "" if got_there(flow) else f"The flow {flow.result.value}. {SHORT_OF_END}"
+        part = flow_part(flow, said)
     except BiasflowError as error:
-        return None, {"times": [], "beta": [], "loss": [], "said": f"no flow: {error}"}
+        part = {**NO_FLOW, "said": f"no flow: {error}"}
+    yield "flow", part
+    yield "saddles", saddles_part(problem.data, exponent)
+    if flow is not None:
+        yield "bounds", bounds_part(problem, flow, np.array(part["times"]))
+    if log10_step > NO_STEP:
+        yield "descent", descent_part(problem, 10.0**log10_step)
+
+
+def deep_flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
+    """The flow of more layers, in growing stretches.
+
+    By the weights: in the dual a coordinate that has grown is what is left of the distance to a
+    wall at α^(2−D)/(D(D−2)), which cancels.
+    """
+    depth = problem.model.depth
+    rest = -(depth - 2) * exponent
+    if rest > LONGEST_REST:
+        said = (
+            f"no flow: at depth {depth} it rests for a time of about 1e{rest:.0f} and then jumps "
+            "within a time of about one, and no float holds both; the limit needs no flow"
+        )
+        yield "flow", {**NO_FLOW, "said": said}
+        return
+    patience, goal = DrawingPatience(DEEP_S), LEARNT * problem.first_loss
+    t1, shown = deep_first_end(problem, exponent), None
+    for _ in range(STRETCHES):
+        try:
+            flow = drawn_flow(problem, patience, t1=t1, rtol=DEEP_RTOL, method="weights")
+        except BiasflowError as error:
+            yield "flow", {**NO_FLOW, "said": f"no flow: {error}"}
+            return
+        if shown is None or flow.times[-1] > shown.times[-1]:
+            shown = flow
+        left = shown.loss[-1] > goal
+        stopped = left and not got_there(flow)
+        said = f"The flow {flow.result.value}. {SHORT_OF_END}" if stopped else ""
+        yield "flow", flow_part(shown, said)
+        if stopped or not left:
+            return
+        t1 = STRETCH * t1
+
+
+def deep_first_end(problem: Problem, exponent: float) -> float:
+    """Twice as long as the fastest weight needs to grow to size one: d/dt w^(2−D) = −D(D−2)|∇|."""
+    depth, data = problem.model.depth, problem.data
+    force = float(np.max(np.abs(data.X.T @ data.y)))
+    return 2 * max(1.0, 10.0 ** (-(depth - 2) * exponent)) / (depth * (depth - 2) * force)
+
+
+NO_FLOW: dict[str, Any] = {"times": [], "beta": [], "loss": []}
+
+
+def flow_part(flow: Any, said: str) -> dict[str, Any]:
+    """Coefficients and loss at moments of the flow."""
+    problem = flow.problem
     times = even_in_loss(flow.times, flow.loss, FRAMES, LEARNT)
     betas = np.stack([problem.model.effective(flow.at(t)) for t in times])
-    said = "" if flow.result.success else f"The flow {flow.result.value}. {SHORT_OF_END}"
-    return flow, {
+    return {
         "times": rounded(times, 6),
         "beta": rounded(betas.T, 4),
         "loss": rounded([problem.loss(problem.data.X @ b, problem.data.y) for b in betas], 4),
@@ -245,13 +331,14 @@ def descent_part(problem: Problem, step: float) -> dict[str, Any]:
         )
     except BiasflowError as error:
         return {"said": f"{error}"}
-    alpha = problem.start.plus * np.exp(found.stats["log_gain"] / 2)
+    log_alpha = np.log(problem.start.plus) + found.stats["log_gain"] / 2
+    alpha = np.exp(log_alpha)
     reached = problem.model.effective(params)
     loss = float(problem.loss(problem.data.X @ reached, problem.data.y))
     return {
         "beta": rounded(found.value),
         **norms(found.value),
-        "alpha": rounded(float(np.exp(np.mean(np.log(alpha)))), 4),
+        "alpha": rounded(float(np.exp(np.mean(log_alpha))), 4),
         "alphas": rounded(alpha, 4),
         "steps": int(found.stats["steps"]),
         "loss": rounded(loss, 3),
@@ -263,34 +350,26 @@ def norms_parts(data: Dataset, depth: int) -> Iterator[Part]:
     """ℓ1 and ℓ2 norms of the limit from the kernel to the rich regime, a few scales at a time."""
     found: list[tuple[float, float]] = []
     for exponent in SCALES:
-        found.append(limit_norms(*frozen(data), depth, float(exponent)))
+        check_waiting()
+        found.append(limit_norms(frozen(data), depth, float(exponent)))
         if len(found) % SCALES_A_PART == 0 or len(found) == len(SCALES):
             l1, l2 = zip(*found, strict=True)
             exponents = rounded(SCALES[: len(found)])
             yield "norms", {"log10_alpha": exponents, "l1": list(l1), "l2": list(l2)}
 
 
-def frozen(data: Dataset) -> tuple[bytes, bytes, int]:
-    """The data as something that a cache can remember."""
-    return data.X.tobytes(), data.y.tobytes(), data.d
-
-
-def thawed(X: bytes, y: bytes, d: int) -> tuple[Array, Array]:
-    return np.frombuffer(X).reshape(-1, d).copy(), np.frombuffer(y).copy()
-
-
 @lru_cache(8)
-def ends_of(X: bytes, y: bytes, d: int) -> tuple[Array, Array]:
+def ends_of(key: Frozen) -> tuple[Array, Array]:
     """The interpolators of least ℓ1 and least ℓ2 norm: they do not depend on α."""
-    inputs, labels = thawed(X, y, d)
+    inputs, labels = thawed(key)
     return min_l1(inputs, labels).value, min_l2(inputs, labels).value
 
 
 @lru_cache(256)
-def limit_norms(X: bytes, y: bytes, d: int, depth: int, exponent: float) -> tuple[float, float]:
+def limit_norms(key: Frozen, depth: int, exponent: float) -> tuple[float, float]:
     from ...flows import limit
 
-    inputs, labels = thawed(X, y, d)
+    inputs, labels = thawed(key)
     data, model = Dataset(inputs, labels), DiagonalNetwork(depth)
     try:
         beta = limit(model, data, log_scale=exponent * LOG10).value
@@ -313,11 +392,13 @@ def as_python(state: State) -> str:
             f".standard_normal({state['samples']})\n"
             f"data = bf.Dataset(X, X @ truth + {state['noise']} * noise, truth=truth)"
         )
+    if data_of(state)[1]:
+        made += (
+            "\n# nothing fits all labels: training sees of them what can be fitted\n"
+            "fit = data.X @ np.linalg.lstsq(data.X, data.y, rcond=None)[0]\n"
+            "data = bf.Dataset(data.X, fit, truth=data.truth)"
+        )
     lines = [
-        "import numpy as np",
-        "",
-        "import biasflow as bf",
-        "",
         made,
         f"model, alpha = bf.DiagonalNetwork(depth={state['depth']}), 10.0 ** "
         f"{state['log10_alpha']}",
@@ -331,7 +412,7 @@ def as_python(state: State) -> str:
     options = (
         f'rtol={FLOW_RTOL}, time_s={FLOW_S}, method="compiled"'
         if state["depth"] == 2
-        else f"rtol={DEEP_RTOL}, time_s={DEEP_S}, throw=False"
+        else f'rtol={DEEP_RTOL}, time_s=60, method="weights", throw=False'
     )
     lines += [f"flow = bf.gradient_flow(problem, {options})"]
     lines += ["print(flow)"]
@@ -347,7 +428,7 @@ def as_python(state: State) -> str:
             'print("effective alpha", effective)',
         ]
     lines += ['flow.plot().savefig("sparse_regression.png")']
-    return "\n".join(lines) + "\n"
+    return script(lines)
 
 
 def warm() -> None:
@@ -386,5 +467,6 @@ SPARSE = Scene(
     ),
     checked,
     warm,
-    "Columns are features, the last one is the label; at most 40 rows and 40 features.",
+    "Columns are features, the last one is the label; all are centred and scaled. At most 40 "
+    "features; of more than 40 rows, 40 are taken.",
 )

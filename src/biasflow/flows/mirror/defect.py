@@ -14,11 +14,12 @@ copies whose steps add the same with other signs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..._core.arguments import Array
+from ..._core.arguments import Array, Index, Mask
 from ...limits.newton import weighted_gram
 from ...potentials.potential import MirrorPoint
 
@@ -41,6 +42,14 @@ CAUTION = 2.0
 """Factor on e, which is right to first order."""
 COPIES, KNOWN = 3, 0.25
 """Copies with other signs, and the share of them to which e is known."""
+SIZES = np.append(CAUTION, np.full(COPIES, KNOWN))[:, None]
+"""Factors on e and its copies."""
+LOOKED_AT_ONCE = 2**14
+"""Coordinates of all stretches whose defects are looked at in one go, at every node: they fit a
+processor's cache."""
+MOST_AHEAD = 256
+"""Stretches that are tried with the same eigenvectors in one go, at most; one where they changed
+just now."""
 
 
 def defect_shares(z: Array, nodes: Array = NODES) -> Array:
@@ -61,6 +70,8 @@ def defect_shares(z: Array, nodes: Array = NODES) -> Array:
 
 
 class Field(Protocol):
+    """What a dual flow follows, for one ν or for rows of them."""
+
     X: Array
     speed: float
 
@@ -82,90 +93,121 @@ def transported_errors(
 
     NaN from where the time is over.
     """
-    n = nus.shape[1]
-    transport, error, found = (
-        _Transport(field),
-        np.zeros((n, 1 + COPIES)),
-        np.zeros((saved.size, 1 + COPIES, n)),
-    )
-    rng, k = np.random.default_rng(0), int(np.searchsorted(saved, 0.0, side="right"))
-    for i, piece in enumerate(pieces):
-        signs = np.append(1.0, rng.choice([-1.0, 1.0], COPIES))
-        jump = piece(times[i]) - nus[i]
-        while k < saved.size and saved[k] < times[i + 1]:
+    rng, error = np.random.default_rng(0), np.zeros((1 + COPIES, nus.shape[1]))
+    signs = np.array([np.append(1.0, rng.choice([-1.0, 1.0], COPIES)) for _ in pieces])
+    found = np.where((saved > 0)[:, None, None], np.nan, error)
+    ends = np.union1d(times[1:], saved[(saved > 0) & (saved <= times[-1])])
+    of = np.searchsorted(times, ends) - 1
+    place = np.where(saved > 0, np.searchsorted(ends, saved), -1)
+    transport, most = _Transport(field), max(1, LOOKED_AT_ONCE // field.X.shape[1])
+    for first in range(0, ends.size, most):
+        here, until = of[first : first + most], ends[first : first + most]
+        seen = _looked_at(field, times, nus, pieces, here, until)
+        begun, whole = first, until == times[here + 1]
+        while begun < first + here.size:
             if over():
-                break
-            found[k] = transport.pushed(error, jump, signs, piece, times[i], saved[k]).T
-            k += 1
-        if over():
-            error = np.full_like(error, np.nan)
-            break
-        error = transport.pushed(error, jump, signs, piece, times[i], times[i + 1])
-        if k < saved.size and saved[k] == times[i + 1]:
-            found[k] = error.T
-            k += 1
-    found[k:] = error.T
-    return found * np.append(CAUTION, np.full(COPIES, KNOWN))[:, None]
+                return found
+            rest = slice(begun - first, None)
+            reached, error = transport.pushed(
+                error, seen.rows(rest), signs[here[rest]], whole[rest]
+            )
+            kept = slice(*np.searchsorted(place, (begun, begun + len(reached))))
+            found[kept] = SIZES * reached[place[kept] - begun]
+            begun += len(reached)
+    found[place == ends.size] = SIZES * error
+    return found
+
+
+@dataclass(frozen=True)
+class _Stretches:
+    """Stretches of pieces from their begin, one a row: their lengths, the jumps at the begin, the
+    defects at the nodes (…, nodes, n), and the mean weights."""
+
+    steps: Array
+    jumps: Array
+    defects: Array
+    weights: Array
+
+    def rows(self, which: slice) -> _Stretches:
+        return _Stretches(
+            self.steps[which], self.jumps[which], self.defects[which], self.weights[which]
+        )
+
+
+def _looked_at(
+    field: Field, times: Array, nus: Array, pieces: tuple[Any, ...], of: Index, ends: Array
+) -> _Stretches:
+    """Stretches of some pieces, each until its end."""
+    chosen = pieces[of[0] : of[-1] + 1]
+    table = np.zeros((len(chosen), nus.shape[1], max(piece.p.size for piece in chosen)))
+    for k, piece in enumerate(chosen):
+        table[k, :, : piece.p.size] = piece.yh
+    h, last = np.array([(piece.h, piece.t) for piece in chosen])[of - of[0]].T
+    steps, powers = ends - times[of], np.arange(table.shape[2])
+    looks = times[of, None] + steps[:, None] * np.append(0.0, NODES)
+    shares = ((looks - last[:, None]) / h[:, None])[..., None] ** powers
+    slopes = powers[1:] * shares[:, 1:, :-1] / h[:, None, None]
+    table = table[of - of[0]].transpose(0, 2, 1)
+    values = shares @ table
+    point = field.point(values[:, 1:].reshape(-1, nus.shape[1]))
+    forces = field.force(point).reshape(values[:, 1:].shape)
+    weights = np.nan_to_num(point.weight(), nan=0.0, posinf=np.finfo(float).max / 4)
+    mean = np.tensordot(weights.reshape(len(ends), len(NODES), -1), MEANS, (1, 0))
+    return _Stretches(steps, values[:, 0] - nus[of], slopes @ table[:, 1:] - forces, mean)
 
 
 class _Transport:
-    """Pushes an error along a piece, with the eigenvectors of J where the weights were last."""
+    """Pushes an error along stretches, with the eigenvectors of J where the weights were last."""
 
     def __init__(self, field: Field) -> None:
         self.field = field
-        self.weight: Array | None = None
-        self.squares, self.drift = np.einsum("ij,ij->j", field.X, field.X), 0.0
-        self.rates, self.vectors, self.shares = np.empty(0), np.empty((0, 0)), np.empty((0, 0))
+        self.squares = np.einsum("ij,ij->j", field.X, field.X)
+        self.weight, self.drift, self.ahead = np.zeros(field.X.shape[1]), np.inf, 1
+        self.vectors, self.shares = np.empty((0, 0)), np.empty((0, 0))
 
     def pushed(
-        self, error: Array, jump: Array, signs: Array, piece: Any, begin: float, end: float
-    ) -> Array:
-        """e and its copies, (n, 1 + COPIES), at the end of a stretch of one piece."""
-        step = end - begin
-        defects, weights = zip(
-            *(self._defect(piece, begin + share * step) for share in NODES), strict=True
-        )
-        self._look(MEANS @ np.array(weights), step)
-        z = self.rates * step
+        self, error: Array, stretches: _Stretches, signs: Array, whole: Mask
+    ) -> tuple[Array, Array]:
+        """e and its copies at the ends of the first stretches, as many as one set of eigenvectors
+        serves, and at the end of the last whole piece among them."""
+        stretches = stretches.rows(slice(self._served(stretches.rows(slice(self.ahead)))))
+        steps = stretches.steps[:, None]
+        z = self.field.speed * (stretches.weights @ self.shares) * steps
+        by_vectors = (stretches.defects @ self.vectors).transpose(0, 2, 1)
         lasting = np.exp(-z)
-        added = lasting * (self.vectors.T @ jump) + step * np.sum(
-            defect_shares(z) * (self.vectors.T @ np.array(defects).T), axis=1
+        added = lasting * (stretches.jumps @ self.vectors) + steps * np.sum(
+            defect_shares(z) * by_vectors, axis=-1
         )
-        return np.asarray(
-            self.vectors @ (lasting[:, None] * (self.vectors.T @ error) + added[:, None] * signs)
-        )
+        along = error @ self.vectors
+        reached = signs[: len(steps), :, None] * added[:, None]
+        for k, (decay, is_whole) in enumerate(zip(lasting, whole, strict=False)):
+            reached[k] += decay * along
+            if is_whole:
+                along = reached[k]
+        return reached @ self.vectors.T, along @ self.vectors.T
 
-    def _defect(self, piece: Any, t: float) -> tuple[Array, Array]:
-        """δ at a time, and the weights there."""
-        point = self.field.point(piece(t))
-        share, powers = (t - piece.t) / piece.h, piece.p[1:]
-        slope = piece.yh[:, 1:] @ (powers * share ** (powers - 1)) / piece.h
-        weight = np.nan_to_num(point.weight(), nan=0.0, posinf=np.finfo(float).max / 4)
-        return slope - self.field.force(point), weight
+    def _served(self, stretches: _Stretches) -> int:
+        """How many of these the eigenvectors at hand serve, or new ones where that is none."""
+        if not self._drifts(stretches.rows(slice(1)))[0] <= SLIGHT:
+            self._look(stretches.weights[0])
+        drifts = self._drifts(stretches)
+        served = int(np.argmin(np.append(drifts <= SLIGHT, False)))
+        self.drift = drifts[served - 1]
+        self.ahead = min(2 * self.ahead, MOST_AHEAD) if served == len(drifts) else 1
+        return served
 
-    def _look(self, weight: Array, step: float) -> None:
-        """J of these weights, or the last eigenvectors where they serve."""
-        if self.weight is not None:
-            change = np.abs(weight - self.weight)
-            self.drift += (
-                self.field.speed
-                * step
-                * float(self.squares @ np.where(change > SAME * self.weight, change, 0.0))
-            )
-            if self.drift <= SLIGHT:
-                self.rates = self.field.speed * (weight @ self.shares)
-                return
-        top = float(np.max(weight))
-        gram = (
-            weighted_gram(self.field.X, weight / top)
-            if top > 0
-            else np.zeros((len(self.field.X), len(self.field.X)))
-        )
-        rates, self.vectors = np.linalg.eigh(gram)
-        self.rates, self.weight, self.drift = (
-            self.field.speed * top * np.maximum(rates, 0.0),
-            weight,
-            0.0,
-        )
+    def _drifts(self, stretches: _Stretches) -> Array:
+        """What changes of single weights do to J over the time since it was looked at."""
+        change = np.abs(stretches.weights - self.weight)
+        change[change <= SAME * self.weight] = 0.0
+        moved = stretches.steps * (change @ self.squares)
+        return np.asarray(self.drift + self.field.speed * np.cumsum(moved))
+
+    def _look(self, weight: Array) -> None:
+        """The eigenvectors of J at these weights."""
+        n, top = len(self.field.X), float(np.max(weight))
+        gram = weighted_gram(self.field.X, weight / top) if top > 0 else np.zeros((n, n))
+        self.vectors = np.linalg.eigh(gram)[1]
+        self.weight, self.drift = weight, 0.0
         # of the weights in the rates, to first order in their change
         self.shares = (self.field.X.T @ self.vectors) ** 2

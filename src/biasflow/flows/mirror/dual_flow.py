@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -23,7 +23,7 @@ from ..._core.arguments import SMALLEST_NORMAL, Array, instance
 from ..._core.former_names import renamed
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
-from ..._core.trees import leaf_map, leaves, stack
+from ..._core.trees import leaf_map, leaves
 from ..._numerics.deadlines import Deadline
 from ..._numerics.flow_frame import CONVERGED, FlowRequest
 from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
@@ -41,6 +41,8 @@ from .defect import transported_errors
 EPS = float(np.finfo(float).eps)
 ROUNDINGS = 8.0
 """Roundings of η, β and the weights that an error estimate allows for."""
+NUMBERS_AT_ONCE = 2**14
+"""Coordinates of all points whose errors are found in one go: they fit a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,6 @@ class DualFlow:
     y: Array
     dense: Callable[[float], Array]
     times: Array
-    points: tuple[MirrorPoint, ...]
     dual: Array  # ν at the saved times
     errors: Array  # of ν there, several of each, the largest of which counts
     result: Result
@@ -216,15 +217,20 @@ class DualFlow:
     def point_at(self, t: float) -> MirrorPoint:
         return self.origin.moved(self.X.T @ self.dense(t))
 
+    def saved(self, rows: slice) -> MirrorPoint:
+        """Points over a leading time axis, to the last digit those of `point_at`."""
+        return self.origin.moved(np.array([self.X.T @ nu for nu in self.dual[rows]]))
+
     def trajectory(
         self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
     ) -> Trajectory[Any]:
-        states = stack([view(point) for point in self.points])
+        points = self.saved(slice(None))
+        states, predictions = view(points), (self.X @ points.beta.T).T
         error, of_beta = self._errors(states, view)
         return Trajectory(
             times=self.times,
             states=states,
-            loss=np.array([loss(self.X @ point.beta, self.y) for point in self.points]),
+            loss=np.array([loss(prediction, self.y) for prediction in predictions]),
             error=error,
             events=(),
             stats=self.stats,
@@ -241,38 +247,48 @@ class DualFlow:
 
         NaN where there was no time for them.
         """
-        norms, nus = np.sqrt(np.einsum("ij,ij->j", self.X, self.X)), self.dual
-        found = np.full((len(self.points), 2), np.nan)
-        for k, point in enumerate(self.points):
-            if self.over() or not np.all(np.isfinite(self.errors[k])):
+        found = np.full((2, len(self.times)), np.nan)
+        sound = np.append(np.isfinite(self.errors).all(axis=(1, 2)), False)
+        most, known = max(1, NUMBERS_AT_ONCE // self.X.shape[1]), int(np.argmin(sound))
+        for first in range(0, known, most):
+            if self.over():
                 break
-            state = leaf_map(itemgetter(k), states)
-            blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * float(np.linalg.norm(nus[k])))
-            shift = np.max(np.abs(self.errors[k] @ self.X), axis=0) + blur
-            sizes = (
-                max(float(np.max(np.abs(leaf))) for leaf in leaves(state)),
-                float(np.max(np.abs(point.beta))),
-            )
-            moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
-            found[k] = np.array(moved) + ROUNDINGS * EPS * np.array(sizes)
-        return found[:, 0], found[:, 1]
+            rows = slice(first, min(first + most, known))
+            found[:, rows] = self._errors_at(rows, states, view)
+        return found[0], found[1]
+
+    def _errors_at(self, rows: slice, states: Any, view: Callable[[MirrorPoint], Any]) -> Array:
+        """Both errors at some of the times, (2, times)."""
+        norms = np.sqrt(np.einsum("ij,ij->j", self.X, self.X))
+        point, state = self.saved(rows), leaf_map(itemgetter(rows), states)
+        far = np.linalg.norm(self.dual[rows], axis=1)
+        blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * far[:, None])
+        shift = np.max(np.abs(self.errors[rows] @ self.X), axis=1) + blur
+        sizes = np.array([_largest(leaves(state)), _largest([point.beta])])
+        moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
+        return np.asarray(moved + ROUNDINGS * EPS * sizes)
+
+
+def _largest(arrays: Iterable[Array]) -> Array:
+    """The largest size of an entry, at every time."""
+    return np.max([np.max(np.abs(array).reshape(len(array), -1), axis=1) for array in arrays], 0)
 
 
 def _moved(
     point: MirrorPoint, state: Any, shift: Array, view: Callable[[MirrorPoint], Any]
-) -> tuple[float, float]:
-    """How far a shift of η moves the state and β; where it leads beyond a wall, the other way."""
+) -> Array:
+    """How far a shift of η moves the states and β; where it leads beyond a wall, the other way."""
+    found = np.full((2, len(shift)), np.inf)
     for way in (shift, -shift):
         with np.errstate(all="ignore"):
             other = point.moved(way)
-            gaps = [
-                np.max(np.abs(a - b))
-                for a, b in zip(leaves(state), leaves(view(other)), strict=True)
-            ]
-            found = float(max(gaps)), float(np.max(np.abs(point.beta - other.beta)))
+            gaps = [a - b for a, b in zip(leaves(state), leaves(view(other)), strict=True)]
+            there = np.array([_largest(gaps), _largest([point.beta - other.beta])])
+        use = np.isinf(found[0]) & np.isfinite(there).all(axis=0)
+        found[:, use] = there[:, use]
         if np.isfinite(found).all():
-            return found
-    return np.inf, np.inf
+            break
+    return found
 
 
 def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -> DualFlow:
@@ -288,8 +304,7 @@ def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -
     )
     evaluations, started = run.evaluations, time.process_time()
     saved = request.saved(run.times)
-    nus = [run.dense(t) for t in saved]
-    points = tuple(field.point(nu) for nu in nus)
+    nus = np.array([run.dense(t) for t in saved])
     errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both)
     estimating = time.process_time() - started
     stats = {
@@ -305,8 +320,7 @@ def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -
         y=y,
         dense=run.dense,
         times=saved,
-        points=points,
-        dual=np.array(nus),
+        dual=nus,
         errors=errors,
         result=run.result,
         stats=stats,
@@ -336,11 +350,13 @@ class _Field:
         self.evaluations = 0
 
     def point(self, nu: Array) -> MirrorPoint:
-        return self.origin.moved(self.X.T @ nu)
+        """At one ν, or at every row of several."""
+        return self.origin.moved((self.X.T @ nu.T).T)
 
     def force(self, point: MirrorPoint) -> Array:
         """speed·(target − Xβ); beyond a wall, where a trial step may look, β is huge but finite."""
-        return self.speed * (self.target - self.X @ np.clip(point.beta, -self.beyond, self.beyond))
+        beta = np.clip(point.beta, -self.beyond, self.beyond)
+        return self.speed * (self.target - (self.X @ beta.T).T)
 
     def __call__(self, t: float, nu: Array) -> Array:
         self.evaluations += 1

@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, entry, inner
+from ..._numerics.compilation import borrowing, entry, inner, seldom
 from .events import TURN
 from .gated_field import conserve, pull, remove_sliding
 from .layout import (
@@ -74,7 +74,7 @@ class Arcs(NamedTuple):
     gates: Gates  # (A, G)
 
 
-@inner
+@seldom
 def arcs_for(count: int, width: int, G: int) -> Arcs:
     return Arcs(
         indices(count),
@@ -85,7 +85,7 @@ def arcs_for(count: int, width: int, G: int) -> Arcs:
     )
 
 
-@inner
+@seldom
 def twice_as_many(arcs: Arcs) -> Arcs:
     """The same arcs with room for as many again."""
     more = arcs_for(2 * arcs.neuron.size, arcs.state.shape[1], arcs.gates.shape[1])
@@ -201,7 +201,7 @@ def first_crossing(
     return best / beta, where
 
 
-@inner
+@seldom
 def start_gates(
     Y: Array, gates: Gates, F0: Array, F1: Array, geometry: Geometry, slides: Slides
 ) -> Slides:

@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, entry, inner
+from ..._numerics.compilation import borrowing, entry, seldom, seldom_borrowing
 from .detours import Frame, forces_size, linear_forces
 from .dormand_prince import dense_state, error_and_stiffness, stages
 from .early_phase import start_gates
@@ -93,14 +93,14 @@ EVENT, CROWDED = -1, -2
 """Why a stretch ended, beside the reasons of a march."""
 
 
-@borrowing
+@seldom_borrowing
 def forces_at(Y: Array, geometry: Geometry, work: Work) -> None:
     project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
     forces(work.plus, work.minus, geometry, work.F0, work.F1)
 
 
-@inner
+@seldom
 def place(
     j: int,
     Y: Array,
@@ -130,7 +130,7 @@ def start_span(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Sc
     return square
 
 
-@inner
+@seldom
 def pass_events(
     most: float, stiffness: float, all_of_it: bool, frame: Frame, s: Scratch, log: Log
 ) -> tuple[float, int, Slides, Log]:
@@ -340,4 +340,4 @@ def _march(stamp: int) -> Any:
     return march
 
 
-march = entry(_march(STAMP))
+march = entry(_march(STAMP), drives=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import borrowing, inner
+from ..._numerics.compilation import borrowing, seldom
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
 from .small_algebra import (
     assemble,
@@ -27,7 +27,7 @@ SMALL_DEFECT = 1e-8
 """Where one Newton step reaches rounding."""
 
 
-@inner
+@seldom
 def workspace(m: int, G: int, width: int) -> Work:
     lanes = table_of(7, m)
     fill_table(lanes, math.inf)

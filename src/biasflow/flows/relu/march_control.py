@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import borrowing
+from ..._numerics.compilation import borrowing, seldom_borrowing
 from .gated_field import show_pulls
 from .layout import FIRST, OUT, RHO, Work
 from .march_record import Request
@@ -32,7 +32,7 @@ SLIVER = 1e-6
 """Part of a cell of that mesh that is not worth a step."""
 
 
-@borrowing
+@seldom_borrowing
 def fastest_pull(Y: Array, work: Work) -> float:
     """The largest speed of a neuron in units of its own norm: max of |⟨D, v̄⟩| and |ā|·‖D‖."""
     fastest = 0.0

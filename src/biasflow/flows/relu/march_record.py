@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, inner
+from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
 from .layout import Gates
 from .small_algebra import copy, copy_table, gate_stack, indices, row_of, stack_of
 
@@ -49,12 +49,12 @@ class Book(NamedTuple):
     ends: Array
 
 
-@inner
+@seldom
 def kept_for(size: int, m: int, width: int, G: int) -> Kept:
     return Kept(row_of(size), stack_of(size, m, width), gate_stack(size, m, G), row_of(size))
 
 
-@inner
+@seldom
 def book_for(most: int, m: int, width: int, G: int) -> Book:
     tally = indices(2)
     tally[1] = 1
@@ -62,7 +62,7 @@ def book_for(most: int, m: int, width: int, G: int) -> Book:
     return Book(kept_for(size, m, width, G), tally, row_of(4 * FEW_STEPS))
 
 
-@borrowing
+@seldom_borrowing
 def move_step(source: Kept, i: int, target: Kept, k: int) -> None:
     target.times[k], target.steps[k] = source.times[i], source.steps[i]
     copy_table(source.states[i], target.states[k])
@@ -76,7 +76,7 @@ def crowded(book: Book, accepted: int, most: int) -> bool:
     return (book.tally[0] == size and size < most) or accepted >= book.ends.size
 
 
-@inner
+@seldom
 def with_room(book: Book, accepted: int, most: int) -> Book:
     """With room for one more step among the kept, up to `most`, and among the ends."""
     kept, ends, filled = book.kept, book.ends, book.tally[0]
@@ -93,7 +93,7 @@ def with_room(book: Book, accepted: int, most: int) -> Book:
     return Book(kept, book.tally, ends)
 
 
-@borrowing
+@seldom_borrowing
 def keep_step(book: Book, accepted: int, t: float, Y: Array, gates: Gates, h: float) -> None:
     """Note the end of a step, and keep every so-many-th; when full, every second of those kept goes
     and that number doubles."""

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, inner
+from ..._numerics.compilation import borrowing, inner, seldom
 from .dormand_prince import NODES, TABLEAU, set_travel
 from .early_phase import sign_of
 from .events import TURN
@@ -68,7 +68,7 @@ class Aside(NamedTuple):
     travel: Array  # (1,): how far the neuron may go in a step
 
 
-@inner
+@seldom
 def span_for(m: int, G: int) -> Span:
     span = Span(stack_of(2, m, G), stack_of(2, m, G), stack_of(2, 2, G), stack_of(2, 2, G))
     for end in range(2):
@@ -77,7 +77,7 @@ def span_for(m: int, G: int) -> Span:
     return span
 
 
-@inner
+@seldom
 def aside_for(G: int, width: int) -> Aside:
     return Aside(
         table_of(1, width),

@@ -10,7 +10,7 @@ negative where it is OFF. A group that does not attract is left by the side its 
 from __future__ import annotations
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, inner
+from ..._numerics.compilation import borrowing, inner, seldom
 from .gated_field import add_pull, pull
 from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 from .small_algebra import (
@@ -44,7 +44,7 @@ def cosine(g: int, k: int, geometry: Geometry) -> float:
     return value if abs(value) >= ROUNDING else 0.0
 
 
-@inner
+@seldom
 def no_slides(m: int, capacity: int, width: int) -> Slides:
     slides = Slides(
         indices(m),
@@ -57,7 +57,7 @@ def no_slides(m: int, capacity: int, width: int) -> Slides:
     return slides
 
 
-@inner
+@seldom
 def roomier(slides: Slides, needed: int) -> Slides:
     """The same slides with room for `needed` groups a neuron."""
     m, capacity = slides.which.shape
@@ -263,7 +263,7 @@ def cross(
     return resolve(zero, row, sign, F0, F1, geometry, D) if zero.size > 0 else True
 
 
-@inner
+@seldom
 def noted(log: Log, t: float, j: int, before: Gates, after: Gates) -> Log:
     """The log with every change of this neuron's gates."""
     for g in range(before.size):

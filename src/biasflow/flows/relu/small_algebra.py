@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, inner, stamp_of_folder
+from ..._numerics.compilation import borrowing, inner, seldom, stamp_of_folder
 from .layout import FIRST, SLIDE, Gates
 
 STAMP = stamp_of_folder(__file__)
@@ -24,37 +24,37 @@ SMALL_PRODUCT = 6000
 """Multiplications below which plain loops beat a call of BLAS."""
 
 
-@inner
+@seldom
 def row_of(count: int) -> Array:
     return np.empty(count)
 
 
-@inner
+@seldom
 def table_of(rows: int, columns: int) -> Array:
     return np.empty((rows, columns))
 
 
-@inner
+@seldom
 def stack_of(tables: int, rows: int, columns: int) -> Array:
     return np.empty((tables, rows, columns))
 
 
-@inner
+@seldom
 def indices(count: int) -> Index:
     return np.zeros(count, np.int64)
 
 
-@inner
+@seldom
 def index_table(rows: int, columns: int) -> Index:
     return np.empty((rows, columns), np.int64)
 
 
-@inner
+@seldom
 def gate_table(rows: int, columns: int) -> Gates:
     return np.empty((rows, columns), np.int8)
 
 
-@inner
+@seldom
 def gate_stack(tables: int, rows: int, columns: int) -> Gates:
     return np.empty((tables, rows, columns), np.int8)
 

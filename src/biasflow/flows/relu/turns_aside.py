@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, inner
+from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
 from .detours import Frame, bearable, contribute, detour, forces_size, linear_forces
 from .dormand_prince import dense_row, dense_state, set_travel
 from .events import NOWHERE, Piece, excess, first_event, sign_within, worth_a_look
@@ -87,7 +87,7 @@ class Scratch(NamedTuple):
     known: Index  # (1,): whether the start of the span is that of the step
 
 
-@inner
+@seldom
 def scratch_for(m: int, G: int, width: int) -> Scratch:
     slopes, everyone = stack_of(7, m, width), indices(G)
     for g in range(G):
@@ -270,7 +270,7 @@ def chart(frame: Frame, s: Scratch) -> None:
     set_course(frame.h, s.span, s.middle, s.course)
 
 
-@inner
+@seldom
 def one_aside(i: int, end: float, frame: Frame, s: Scratch, log: Log) -> tuple[float, Log]:
     """The i-th neuron to change gates, from its first event to `end`; s.push gains the integral of
     what it adds to the predictions.
@@ -319,7 +319,7 @@ def sooner(i: int, j: int, when: Array) -> bool:
     return when[i] < when[j] or (when[i] == when[j] and i < j)
 
 
-@borrowing
+@seldom_borrowing
 def pile(when: Array, heap: Index) -> int:
     """Heap up the neurons that have an event; returns how many."""
     count = 0
@@ -332,7 +332,7 @@ def pile(when: Array, heap: Index) -> int:
     return count
 
 
-@inner
+@seldom
 def turn_aside(
     most: float, stiffness: float, frame: Frame, s: Scratch, log: Log
 ) -> tuple[float, int, Log]:
@@ -344,7 +344,8 @@ def turn_aside(
     """
     rtol, waiting = frame.tolerances.rtol, pile(s.when, s.heap)
     # a literal zero would compile what it is passed to again
-    count, end, filled, top = 0, most, log.filled[0], 0 * waiting
+    top = 0 * waiting
+    count, end, filled = top, most, log.filled[0]
     loop = frame.h * stiffness if stiffness > 0.0 else UNKNOWN_STIFFNESS
     allowed = UNCOUPLED * rtol * smaller(1.0, rtol / LOOSE)
     fill_table(s.push, 0.0)

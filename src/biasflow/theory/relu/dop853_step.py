@@ -3,6 +3,7 @@ and dense output."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ POINTS = np.array([0.25, 0.5, 0.75, 1.0])
 def basis(x: Any) -> Array:
     """The polynomials of the dense output at x: x, x(1−x), x²(1−x), …"""
     x = np.asarray(x, float)
-    factors = [x, 1 - x, x, 1 - x, x, 1 - x, x]
-    return np.stack([np.prod(factors[: i + 1], axis=0) for i in range(7)], axis=-1)
+    return np.asarray(np.cumprod(np.stack([x, 1 - x, x, 1 - x, x, 1 - x, x], axis=-1), axis=-1))
+
+
+def dense_value(c: Sequence[float], x: float) -> float:
+    """Σc_i·basis_i at one number: `basis` costs ten times as much."""
+    y = 1 - x
+    return x * (c[0] + y * (c[1] + x * (c[2] + y * (c[3] + x * (c[4] + y * (c[5] + x * c[6]))))))
 
 
 AT_POINTS = basis(POINTS)

@@ -7,6 +7,7 @@ and the first kink of each step found on its dense output.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..._core.problems import Problem
 from ..._core.results import Result, Trajectory
 from ...flows import GateEvent
 from ...models import TwoLayerParams
-from .dop853_step import AT_POINTS, POINTS, basis, dense, stages, step_error
+from .dop853_step import AT_POINTS, POINTS, basis, dense, dense_value, stages, step_error
 from .kink_sides import HIGH, KINK, LOW, SLIDE, START_KINK, VELOCITY_ROUNDING, Groups, Network
 
 
@@ -389,23 +390,13 @@ class _March:
         sides = net.sides
         beyond = sides * (moved @ net.groups.U.T) < -KINK * size[:, None]
         best: tuple[float, int, int] | None = None
-        for j, g in np.argwhere(np.any(beyond, axis=0)):
-            at = int(np.argmax(beyond[:, j, g]))
-            base, slopes = float(phi[j, 1:] @ net.groups.U[g]), F[:, j, 1:] @ net.groups.U[g]
-            side, margin = float(sides[j, g]), KINK * float(size[j])
-
-            def height(
-                x: float,
-                base: float = base,
-                slopes: Array = slopes,
-                side: float = side,
-                margin: float = margin,
-            ) -> float:
-                return side * (base + float(basis(x) @ slopes)) + margin
-
-            x = _root(height, POINTS[at - 1] if at else 0.0, POINTS[at])
-            if best is None or x < best[0]:
-                best = (x, int(j), int(g))
+        at = int(np.argmax(np.any(beyond, axis=(1, 2))))  # those found later are crossed later
+        for j, g in np.argwhere(beyond[at]):
+            kink, side, margin = net.groups.U[g], float(sides[j, g]), KINK * float(size[j])
+            height = _height(float(phi[j, 1:] @ kink), F[:, j, 1:] @ kink, side, margin)
+            if best is None or height(best[0]) < 0:
+                high = POINTS[at] if best is None else best[0]
+                best = (_root(height, POINTS[at - 1] if at else 0.0, high), int(j), int(g))
         ended = self._slide_end(phi, F) if net.projections else None
         return ended if best is None or (ended is not None and ended[0] < best[0]) else best
 
@@ -457,6 +448,12 @@ class _March:
 
 
 _KINDS = {SLIDE: "slide in", 2: "slide out", HIGH: "on", LOW: "off"}
+
+
+def _height(base: float, slopes: Array, side: float, margin: float) -> Callable[[float], float]:
+    """How far within a step a neuron is above the margin beyond its kink."""
+    numbers = slopes.tolist()
+    return lambda x: side * (base + dense_value(numbers, x)) + margin
 
 
 def _root(function: Any, low: float, high: float) -> float:

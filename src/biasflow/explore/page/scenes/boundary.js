@@ -15,7 +15,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     ["green", "largest margin, all weights trained (F1)"], ["purple", "largest margin, last layer alone (F2)", "dotted"],
     ["amber", "largest margin of the tangent kernel", "dashed"]] });
   const plot = new Plot(main.host, { label: "Two classes of points in the plane and the boundary that the network draws between them",
-    x: { label: "x", range: SPAN }, y: { label: "y", range: SPAN }, height: 460 });
+    x: { label: "x", range: SPAN }, y: { label: "y", range: SPAN }, height: 460, square: true });
   const told = facts(main.host);
 
   const side = document.createElement("figure");
@@ -174,9 +174,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       angles.vertical("now", shown);
       tell(fraction);
     },
+    most: scene.fields.points.most,
     fromTable({ rows }) {
       if (rows[0].length < 3) throw new Error("this scene needs three columns: x, y and the class");
-      if (rows.length > scene.fields.points.most) throw new Error(`this scene takes at most ${scene.fields.points.most} rows, found ${rows.length}`);
       const classes = [...new Set(rows.map((row) => row.at(-1)))].sort((a, b) => a - b);
       if (classes.length !== 2) throw new Error(`the last column is the class and has two values, found ${classes.length}`);
       const both = rows.flatMap((row) => row.slice(0, 2)), columns = [0, 1].map((k) => rows.map((row) => row[k]));

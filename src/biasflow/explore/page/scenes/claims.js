@@ -21,7 +21,7 @@ export function toClaims(tools, wanted) {
 
 const narrow = matchMedia("(max-width: 900px)");
 
-export function view(stage, { change, player, say, recorded }) {
+export function view(stage, { scene, change, player, say, recorded }) {
   let state = null, limit = null, over = "", chosen = null;
   const verdicts = new Map();
 
@@ -36,7 +36,7 @@ export function view(stage, { change, player, say, recorded }) {
   player.output.textContent = "nothing moves here";
   const drawing = figure(side, { title: "The data.", legend: [["blue", "label above zero"], ["red", "below"]] });
   drawing.host.style.margin = "0";
-  const plot = new Plot(drawing.host, { label: "Inputs in the plane", x: { label: "first input", range: [-1, 1] }, y: { label: "second input", range: [-1, 1] }, height: 260 });
+  const plot = new Plot(drawing.host, { label: "Inputs in the plane", x: { label: "first input", range: [-1, 1] }, y: { label: "second input", range: [-1, 1] }, height: 260, square: true });
   const page = document.createElement("section");
   side.tabIndex = 0; // it scrolls by itself
   page.setAttribute("aria-live", "polite");
@@ -133,9 +133,9 @@ export function view(stage, { change, player, say, recorded }) {
       draw();
     },
     frame() {},
+    most: scene.fields.rows.most,
     fromTable({ rows }) {
-      if (rows.length > 24 || rows[0].length > 9 || rows[0].length < 2)
-        throw new Error("this scene takes at most 24 rows and 2 to 9 columns, the label in the last");
+      if (rows[0].length > 9 || rows[0].length < 2) throw new Error("this scene takes 2 to 9 columns, the label in the last");
       return { rows };
     },
   };

@@ -1,13 +1,13 @@
 // A line through points: the network's function as it grows, its neurons, the loss, and endings from other starts.
 import { button, facts, power } from "../controls.js";
-import { Plot, clamp, figure, logRange, nice } from "../plot.js";
-import { frameAt, mixed } from "../player.js";
+import { drawRests, logExtent, neuronsAt, withPlateaus } from "../neurons.js";
+import { Plot, clamp, figure, nice } from "../plot.js";
 import { toClaims } from "./claims.js";
 
 const SPAN = [-3, 3], GRID = Array.from({ length: 161 }, (_, k) => -3 + 6 * k / 160);
 
 export function view(stage, { scene, change, player, say, tools, recorded }) {
-  let state = null, limit = null, flow = null;
+  let state = null, limit = null, flow = null, extent = null;
   const endings = new Map();
 
   const main = figure(stage, { title: "The function.", legend: [["ink", "points: drag them"], ["blue", "network now"],
@@ -19,7 +19,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const told = facts(main.host);
 
   const heading = document.createElement("h3");
-  heading.textContent = "The same network on the same points, from five sizes of the start";
+  heading.textContent = `The same network, the same points: only the size of the start differs${recorded ? "" : ". Click one to watch it"}`;
   const row = document.createElement("div");
   row.className = "row";
   stage.append(heading, row);
@@ -29,7 +29,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const losses = new Plot(loss.host, { label: "Loss against time, with its plateaus", x: { label: "time t" }, y: { label: "loss", log: true }, height: 260 });
   const wheel = figure(stage, { title: "The neurons.", legend: [["blue", "push up"], ["red", "push down"], ["ink", "ring: slides along a point", "dotted"]] });
   const neurons = new Plot(wheel.host, { label: "Neurons in the plane of weight and bias, their distance from the middle logarithmic in their size",
-    x: { label: "weight", range: [-1.15, 1.15], ticks: [0], format: () => "" }, y: { label: "bias", range: [-1.15, 1.15], ticks: [0], format: () => "" }, height: 260 });
+    x: { label: "weight", range: [-1.15, 1.15], ticks: [0], format: () => "" }, y: { label: "bias", range: [-1.15, 1.15], ticks: [0], format: () => "" }, height: 260, square: true });
 
   if (!recorded) {
     const add = button("Add a point", () => addPoint(freePlace()), { id: "add-point" });
@@ -90,58 +90,42 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     plot.ranges(null, [-Math.ceil(2 * reach) / 2, Math.ceil(2 * reach) / 2]);
   }
 
-  function neuronsAt(fraction) {
-    const at = frameAt(fraction, flow.times.length), frameNow = Math.round(at[0] + at[2]);
-    const slides = new Set(flow.slides.filter(([, first, last]) => first <= frameNow && frameNow <= last).map(([k]) => k));
-    return flow.units.map(([a, w, b], k) => ({
-      a: mixed(a, at), w: mixed(w, at), b: mixed(b, at), log: mixed(flow.logs[k], at), slides: slides.has(k),
-    }));
-  }
-
   function drawNow(fraction) {
-    const now = neuronsAt(fraction), ys = GRID.map((x) => {
+    const now = neuronsAt(flow, fraction), ys = GRID.map((x) => {
       let sum = 0;
-      for (const { a, w, b, log } of now) { const z = w * x + b; if (z > 0) sum += a * z * Math.exp(2 * log); }
+      for (const { a, w: [w, b], log } of now) { const z = w * x + b; if (z > 0) sum += a * z * Math.exp(2 * log); }
       return sum;
     });
     plot.curve("now", GRID, ys, { colour: "blue", width: 3 });
     const [low, high] = plot.y.range, colour = (a) => a > 0 ? "blue" : "red";
-    plot.marks("kinks", now.filter(({ w }) => Math.abs(w) > 1e-9).map(({ a, w, b, log, slides }) =>
+    plot.marks("kinks", now.filter(({ w }) => Math.abs(w[0]) > 1e-9).map(({ a, w: [w, b], log, slides }) =>
       [-b / w, clamp(a * Math.exp(log), low, high), { radius: slides ? 6 : 3.5, ring: slides, colour: slides ? "ink" : "amber" }])
       .filter(([x]) => x >= SPAN[0] && x <= SPAN[1]), { opacity: 0.9 });
-    const last = logExtent();
-    neurons.marks("neurons", now.map(({ a, w, b, log, slides }) => {
-      const r = clamp(1 - (last[1] - log) / (last[1] - last[0]), 0.03, 1.05), size = Math.hypot(w, b) || 1;
+    const [least, most] = extent;
+    neurons.marks("neurons", now.map(({ a, w: [w, b], log, slides }) => {
+      const r = clamp(1 - (most - log) / (most - least), 0.03, 1.05), size = Math.hypot(w, b) || 1;
       return [r * w / size, r * b / size, { colour: slides ? "ink" : colour(a), ring: slides, radius: slides ? 6 : 4 }];
     }), { opacity: 0.8 });
   }
 
-  let extent = null;
-  function logExtent() {
-    if (extent) return extent;
-    let low = Infinity, high = -Infinity;
-    for (const series of flow.logs) for (const value of series) { low = Math.min(low, value); high = Math.max(high, value); }
-    return (extent = [low - 0.15 * (high - low) - 0.7, high]);
-  }
-
   function drawFlow() {
-    const end = flow.times.at(-1);
-    extent = null;
-    losses.ranges([0, end], logRange([flow.loss], 5));
-    losses.curve("loss", flow.times, flow.loss, { colour: "blue" });
-    losses.removeWhere((id) => id.startsWith("rest"));
-    flow.plateaus.forEach(([first, last, height], k) => losses.curve(`rest ${k}`, [first, Math.min(last, end)], [height, height], { colour: "amber", width: 7, opacity: 0.45 }));
+    extent = logExtent(flow, 0.15);
+    drawRests(losses, flow);
     let saddle = 0;
     const marks = flow.plateaus.map(([first, last, , name]) => [name === "escape" ? last : (first + last) / 2, name === "escape" ? "begins to learn" : `saddle ${++saddle}`]);
     player.film(flow.times, flow.times.length > 1 ? [[0, "start"], ...marks] : []);
     loss.say(flow.said);
-    main.say(flow.said);
+    main.say(flow.said || limit?.said || "");
   }
 
   function tell() {
     if (!limit) return;
-    const rows = { "norm of the simplest curve": `${nice(limit.least_norm)} (certified, relative gap ${nice(limit.gap)})` };
-    if (flow?.norm) rows["norm of the network in the end"] = `${nice(flow.norm)}, ${nice(flow.norm / limit.least_norm)} times that${flow.last ? "" : "; still learning…"}`;
+    const rows = {}, share = flow?.norm / limit.least_norm;
+    if (flow && !flow.last) rows["it has drawn"] = "still learning…";
+    else if (flow?.said) rows["it has drawn"] = "no curve through all points yet";
+    else if (flow) rows["it has drawn"] = share < 1.15 ? "the simplest curve through the points, or nearly"
+      : share < 2 ? "a curve that is not much less simple than it could be" : "a far less simple curve: the wiggles of its start are left";
+    rows["norm (how far from simple)"] = `${flow?.norm ? `${nice(flow.norm)}, ${nice(share)} times the least` : "…"}; the least is ${nice(limit.least_norm)}, certified to a relative ${nice(limit.gap)}`;
     told(rows);
   }
 
@@ -150,6 +134,8 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     if (!one) {
       const made = figure(row, { title: `λ = ${power(exponent, {})}` });
       made.host.dataset.exponent = exponent;
+      if (!recorded) made.host.querySelector("figcaption").replaceChildren(
+        button(`λ = ${power(exponent, {})}`, () => { change({ log10_lambda: exponent }); player.replay(); }, { title: "start with weights of this size" }));
       one = new Plot(made.host, { label: `What the network draws from a start of size ${power(exponent, {})}`, x: { range: SPAN }, y: { range: plot.y.range }, height: 130, bare: true });
       small.set(exponent, one);
     }
@@ -172,7 +158,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         limit = value;
         frame();
         plot.curve("least", limit.x, limit.least, { colour: "green", dash: "8 5", width: 2 });
-        plot.curve("kernel", limit.x, limit.kernel, { colour: "purple", dash: "2 4", width: 2 });
+        if (limit.kernel) plot.curve("kernel", limit.x, limit.kernel, { colour: "purple", dash: "2 4", width: 2 });
+        else plot.remove("kernel");
+        main.say(limit.said);
         drawPoints();
       }
       if (name === "flow") {
@@ -180,7 +168,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         flow = { ...value, plateaus: [] };
         drawFlow();
       }
-      if (name === "plateaus" && flow) { flow.plateaus = value.plateaus.filter(([first]) => first < flow.times.at(-1)); drawFlow(); }
+      if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
       if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }
       tell();
     },
@@ -189,9 +177,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       drawNow(fraction);
       losses.vertical("now", time);
     },
+    most: scene.fields.points.most,
     fromTable({ rows }) {
       if (rows[0].length < 2) throw new Error("this scene needs two columns, x and y");
-      if (rows.length > scene.fields.points.most) throw new Error(`this scene takes at most ${scene.fields.points.most} rows, found ${rows.length}`);
       const scaled = (k, reach) => {
         const values = rows.map((line) => line[k]), low = Math.min(...values), high = Math.max(...values);
         return values.map((value) => Number((high > low ? reach * (2 * (value - low) / (high - low) - 1) : 0.5).toPrecision(5)));

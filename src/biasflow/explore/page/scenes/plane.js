@@ -1,7 +1,7 @@
 // Neurons in the plane: they turn, gather and grow; the exact timeline of vanishing starts beside the flow's own.
 import { button, facts } from "../controls.js";
-import { Plot, clamp, figure, logRange, nice } from "../plot.js";
-import { frameAt, mixed } from "../player.js";
+import { drawRests, logExtent, neuronsAt, withPlateaus } from "../neurons.js";
+import { Plot, clamp, figure, nice } from "../plot.js";
 import { toClaims } from "./claims.js";
 
 const SPAN = [-2.6, 2.6], RIM = 1.6; // of the picture; the radius at which the largest neurons lie
@@ -13,7 +13,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   const main = figure(stage, { title: "The neurons.", legend: [["blue", "neurons that push up"], ["red", "that push down"],
     ["ink", "ring: slides along an input’s edge", "dotted"], ["green", "where theory says they gather", "dashed"], ["quiet", "edges: a neuron answers to an input on one side only", "dotted"]] });
   const plot = new Plot(main.host, { label: "Neurons by direction and size, with the inputs they are trained on",
-    x: { label: "first input", range: SPAN }, y: { label: "second input", range: SPAN }, height: 460 });
+    x: { label: "first input", range: SPAN }, y: { label: "second input", range: SPAN }, height: 460, square: true });
   const told = facts(main.host);
 
   const side = document.createElement("figure");
@@ -120,22 +120,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     });
   }
 
-  function neuronsAt(fraction) {
-    const at = frameAt(fraction, flow.times.length), now = Math.round(at[0] + at[2]);
-    const slides = new Set(flow.slides.filter(([, first, last]) => first <= now && now <= last).map(([k]) => k));
-    return flow.units.map(([a, u, v], k) => ({ a: mixed(a, at), u: mixed(u, at), v: mixed(v, at), log: mixed(flow.logs[k], at), slides: slides.has(k) }));
-  }
-
-  function logExtent() {
-    if (extent) return extent;
-    let low = Infinity, high = -Infinity;
-    for (const series of flow.logs) for (const value of series) { low = Math.min(low, value); high = Math.max(high, value); }
-    return (extent = [low - 0.35 * (high - low) - 0.7, high]);
-  }
-
   function drawNow(fraction) {
-    const [low, high] = logExtent();
-    plot.marks("neurons", neuronsAt(fraction).map(({ a, u, v, log, slides }) => {
+    const [low, high] = extent;
+    plot.marks("neurons", neuronsAt(flow, fraction).map(({ a, w: [u, v], log, slides }) => {
       const r = RIM * clamp(1 - (high - log) / (high - low), 0.03, 1.05), size = Math.hypot(u, v) || 1;
       return [r * u / size, r * v / size, { colour: slides ? "ink" : a > 0 ? "blue" : "red", ring: slides, radius: slides ? 6 : 4.5 }];
     }), { opacity: 0.75 });
@@ -157,12 +144,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
 
   function drawFlow() {
     const end = flow.times.at(-1);
-    extent = null;
+    extent = logExtent(flow, 0.35);
     angles.ranges([0, end], null);
-    losses.ranges([0, end], logRange([flow.loss], 5));
-    losses.curve("loss", flow.times, flow.loss, { colour: "blue" });
-    losses.removeWhere((id) => id.startsWith("rest"));
-    flow.plateaus.forEach(([first, last, height], k) => losses.curve(`rest ${k}`, [first, Math.min(last, end)], [height, height], { colour: "amber", width: 7, opacity: 0.45 }));
+    drawRests(losses, flow);
     angles.removeWhere((id) => id.startsWith("neuron"));
     flow.units.forEach(([a, u, v], k) => {
       const xs = [], ys = [];
@@ -215,7 +199,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         flow = { ...value, plateaus: [] };
         drawFlow();
       }
-      if (name === "plateaus" && flow) { flow.plateaus = value.plateaus.filter(([first]) => first < flow.times.at(-1)); drawFlow(); }
+      if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
       if (name === "clusters") groups = value;
       if (name === "least") least = value;
       tell();
@@ -226,9 +210,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       angles.vertical("now", time);
       losses.vertical("now", time);
     },
+    most: scene.fields.points.most,
     fromTable({ rows }) {
       if (rows[0].length < 3) throw new Error("this scene needs three columns: two inputs and the label");
-      if (rows.length > scene.fields.points.most) throw new Error(`this scene takes at most ${scene.fields.points.most} rows, found ${rows.length}`);
       const most = (from, to) => Math.max(...rows.flatMap((row) => row.slice(from, to).map(Math.abs))) || 1;
       const inputs = 2 / most(0, 2), label = 1 / most(rows[0].length - 1);
       return { points: rows.map((row) => [...away([Number((inputs * row[0]).toPrecision(5)), Number((inputs * row[1]).toPrecision(5))]), Number((label * row.at(-1)).toPrecision(5))]) };

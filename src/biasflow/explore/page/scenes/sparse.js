@@ -2,6 +2,7 @@
 import { facts, toSlider } from "../controls.js";
 import { Plot, figure, logRange, nice, rangeOf } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
+import { standardised } from "../tables.js";
 
 const MARKS = [1, -1, -3, -5, -20, -300].map((e) => [toSlider(e, -300), e === 1 ? "10" : e === -1 ? "0.1" : `1e${e}`]);
 const SHADES = ["blue", "red", "green", "purple", "amber"];
@@ -31,7 +32,7 @@ export function view(stage, { scene, change, player, recorded }) {
   function drawCoefficients() {
     if (!limit) return;
     const d = limit.beta.length, xs = [...limit.beta.keys()], truth = state.table ? null : state.truth.map((row) => row[0]);
-    const now = flow?.times.length ? current(player.at) : limit.beta;
+    const now = fits() ? current(player.at) : limit.beta;
     coefficients.ranges([-0.7, d - 0.3], widest(rangeOf([limit.beta, truth ?? [], limit.l1_end.beta, limit.l2_end.beta], { zero: true })));
     coefficients.stems("now", xs, now, { colour: "blue", width: Math.max(3, 160 / d), opacity: 0.55 });
     coefficients.marks("limit", xs.map((x) => [x, limit.beta[x]]), { colour: "red", radius: 4 });
@@ -60,6 +61,9 @@ export function view(stage, { scene, change, player, recorded }) {
     if (low < kept[0] || high > kept[1] || size < 0.5 * (kept[1] - kept[0])) kept = [Math.min(low, -0.3), Math.max(high, 0.3)];
     return kept;
   }
+
+  // whether the flow that is here is one of the limit that is here: a table may have changed their length
+  const fits = () => Boolean(limit && flow?.times.length && flow.beta.length === limit.beta.length);
 
   function current(fraction) {
     const at = frameAt(fraction, flow.times.length);
@@ -132,7 +136,7 @@ export function view(stage, { scene, change, player, recorded }) {
       drawNorms();
     },
     part(name, value) {
-      if (name === "data") { data = value; return; }
+      if (name === "data") { data = value; stems.say(data.said); return; }
       if (name === "limit") { limit = value; drawCoefficients(); drawNorms(); tell(); }
       if (name === "flow") { flow = value; bounds = null; saddles = state.depth === 2 ? saddles : null; drawFlow(); }
       if (name === "saddles") { saddles = value; drawFlow(); }
@@ -144,12 +148,14 @@ export function view(stage, { scene, change, player, recorded }) {
       if (!flow?.times.length) return;
       paths.vertical("now", time);
       losses.vertical("now", time);
-      if (limit) coefficients.stems("now", [...limit.beta.keys()], current(fraction), { colour: "blue", width: Math.max(3, 160 / limit.beta.length), opacity: 0.55 });
+      if (fits()) coefficients.stems("now", [...limit.beta.keys()], current(fraction), { colour: "blue", width: Math.max(3, 160 / limit.beta.length), opacity: 0.55 });
     },
+    most: scene.fields.table.most,
     fromTable({ rows }) {
-      if (rows.length > 40 || rows[0].length > 41 || rows[0].length < 2)
-        throw new Error("this scene takes at most 40 rows, 2 to 41 columns, the label in the last");
-      return { table: rows };
+      const columns = rows[0].map((_, k) => standardised(rows, k));
+      if (columns.length > scene.fields.table.most_columns || columns.length < 2)
+        throw new Error(`this scene takes 2 to ${scene.fields.table.most_columns} columns, the label in the last`);
+      return { table: rows.map((_, i) => columns.map((column) => column[i])) };
     },
   };
 }
