@@ -4,6 +4,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
 DOCS := $(VENV)/.installed-docs
+FRAMEWORKS := $(VENV)/.installed-frameworks
 SITE ?= site
 PRESET ?= quick
 WORKERS ?= 2
@@ -15,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 # Many processes import the same modules: each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test test-thorough test-kernels lint docs docs-a11y report-a11y bench fuzz matrix sharpness numbers clean
+.PHONY: reproduce test test-thorough test-kernels test-frameworks frameworks-installed lint docs docs-a11y report-a11y bench fuzz matrix sharpness numbers clean
 
 reproduce: $(CORE)
 	$(BIN)/biasflow reproduce --preset $(PRESET) --out report
@@ -32,6 +33,15 @@ test-thorough: $(DEV)
 test-kernels: $(DEV)
 	$(BIN)/python -m pytest -m slow tests/kernels
 	$(BASIC) $(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadgroup $(NUMERICAL)
+
+# Probes of PyTorch, Flax and Keras networks, and the gallery's scripts for them, in an environment of their own: these packages are large,
+# and nothing else needs them.
+test-frameworks:
+	$(MAKE) VENV=$(VENV)-frameworks frameworks-installed
+	$(VENV)-frameworks/bin/python -m pytest -m frameworks tests/frameworks
+	$(VENV)-frameworks/bin/python -m pytest -m "" tests/test_gallery.py -k probe_
+
+frameworks-installed: $(FRAMEWORKS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -78,6 +88,10 @@ $(CORE): pyproject.toml | $(BIN)/python
 
 $(DEV): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $(CORE) $@
+
+$(FRAMEWORKS): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,torch,flax,keras]"
 	@touch $(CORE) $@
 
 $(DOCS): pyproject.toml | $(BIN)/python

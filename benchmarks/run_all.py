@@ -83,6 +83,7 @@ JOBS = (
     Job("margin_ascent", cores=2, seconds=60),
     Job("margin_ascent_gpu", seconds=70),
     Job("tangent_kernel", seconds=60),
+    Job("residual_network", cores=2, seconds=900),
     Job("images_cpu", seconds=60),
     Job("images_gpu", seconds=120),
 )

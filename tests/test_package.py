@@ -17,6 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 SCRIPTS = Path(sys.executable).parent
 HEAVY = ("jax", "numba", "cvxpy", "xarray", "matplotlib")
 EXTRAS = ("jax", "equinox", "dask", "distributed", "torch", "cvxpy", "sklearn", "hypothesis")
+EXTRAS += ("flax", "keras", "safetensors")
 EXTRAS += ("starlette", "uvicorn", "websockets")
 
 WITHOUT_EXTRAS = f"""

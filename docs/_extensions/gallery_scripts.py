@@ -7,7 +7,13 @@ from pathlib import Path
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 COPIES = Path(__file__).parents[1] / "_gallery"
-NEEDS = {"probe_torch": "torch"}
+NEEDS = {
+    "probe_torch": "torch",
+    "probe_layers": "torch",
+    "probe_lora": "torch",
+    "probe_flax": "flax",
+    "probe_keras": "keras",
+}
 """What a script needs beyond the tools of the site; without it, it is shown and not run."""
 
 

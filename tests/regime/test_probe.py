@@ -288,7 +288,10 @@ class TestBadInput:
 
     def test_the_rest(self):
         for arguments, options, words in (
-            ((lambda w, X: X @ w, [np.ones((5, 3))] * 2, X), {}, "3 outputs"),
+            ((lambda w, X: X @ w, [np.ones((5, 3))] * 2, X), {"output": 3}, "from 0 to 2"),
+            ((network, [START, END], X), {"output": "some"}, "output: expected a number"),
+            ((network, [START, END], X), {"parameters": "layer*"}, "they are 0, 1"),
+            ((network, [START, END], X), {"buffers": "mine"}, "buffers"),
             ((network, [START, END], X[:3]), {}, "X: expected at least 4"),
             ((network, [START, END], X, Y[:3]), {}, "y: expected 20"),
             ((network, [START, END], X), {"times": [0.0]}, "times: expected length 2"),

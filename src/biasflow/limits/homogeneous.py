@@ -26,7 +26,8 @@ from .._core.former_names import renamed
 from ..errors import AssumptionError, InputError
 from ..losses import ExponentialLoss, LogisticLoss, MarginLoss, margin_loss, soft_minimum
 from .hard_margins import kernel_factor
-from .tangent.functions import Leaves, read_inputs
+from .tangent.functions import Leaves
+from .tangent.inputs import read_inputs
 from .tangent.tangent_kernels import MEMORY, Tangent, tangent
 
 HOMOGENEOUS = 1e-6
@@ -96,13 +97,13 @@ def homogeneity(
 
 def measured_homogeneity(at: Tangent, X: Array) -> Homogeneity:
     values, slopes = at.predictions(X), _along_weights(at, X)
-    total = float(values @ values)
+    total = float(np.sum(values * values))
     if not (np.isfinite(total) and total > 0):
         raise InputError(
             f"network: f(w, X) has norm {np.sqrt(total):g}: no degree of homogeneity can be read "
             "off it"
         )
-    degree = float(values @ slopes) / total
+    degree = float(np.sum(values * slopes)) / total
     scale = max(abs(degree), 1e-300) * float(np.sqrt(total))
     euler = float(np.linalg.norm(slopes - degree * values)) / scale
     stretched = Tangent(

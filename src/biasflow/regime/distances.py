@@ -3,6 +3,7 @@ trainings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import Array, length
 from .._core.former_names import renamed
 from ..errors import InputError
-from ..limits.tangent.functions import read_inputs
+from ..limits.tangent.inputs import read_inputs
 from ..limits.tangent.tangent_kernels import MEMORY, Tangent, tangent
 
 
@@ -22,7 +23,7 @@ def kernel_distance(
     params: Any,
     X: ArrayLike,
     *,
-    output: int | None = None,
+    output: int | Sequence[int] | str | None = None,
     memory_b: float = MEMORY,
 ) -> float:
     """‖K − K₀‖_F/‖K₀‖_F between the tangent kernels at two sets of parameters.
@@ -34,7 +35,8 @@ def kernel_distance(
     start, params
         Those of K₀ and of K.
     X : array of shape (n, …)
-    output : int, optional
+    output : int, sequence of int, 'all' or regime.Sketch, optional
+        Where the network has several outputs: kernels and cosines are summed over those named.
     memory_b : float
 
     Returns
@@ -65,7 +67,7 @@ def gradient_distance(
     params: Any,
     X: ArrayLike,
     *,
-    output: int | None = None,
+    output: int | Sequence[int] | str | None = None,
     memory_b: float = MEMORY,
 ) -> float:
     """The mean over x of 1 − cos(∇_w f(w₀, x), ∇_w f(w, x)) (W, §7).
@@ -80,7 +82,8 @@ def gradient_distance(
     start, params
         w₀ and w.
     X : array of shape (n, …)
-    output : int, optional
+    output : int, sequence of int, 'all' or regime.Sketch, optional
+        Where the network has several outputs: kernels and cosines are summed over those named.
     memory_b : float
 
     Returns
@@ -97,14 +100,13 @@ def gradient_distance(
     """
     inputs = read_inputs(X)
     before, after = _both(network, start, params, inputs, output, memory_b)
-    dots, lengths = np.empty(len(inputs)), np.empty(len(inputs))
-    for block in before.blocks(inputs):
-        one, other = before.features(inputs[block]), after.features(inputs[block])
-        with np.errstate(over="ignore", invalid="ignore"):
-            dots[block], lengths[block] = (
-                one.dots(other),
-                np.sqrt(one.dots(one)) * np.sqrt(other.dots(other)),
-            )
+    sums = np.zeros((3, len(inputs)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block, one, two in before.beside(after, inputs):
+            for k, (first, second) in enumerate(((one, two), (one, one), (two, two))):
+                for _, found in first.by_leaf(second, "dots"):
+                    sums[k, block] += np.sum(found, axis=0)
+        dots, lengths = sums[0], np.sqrt(sums[1]) * np.sqrt(sums[2])
     _check_finite(dots, lengths)
     felt = lengths > 0
     return float(np.mean(1 - dots[felt] / lengths[felt])) if np.any(felt) else float("nan")
@@ -119,7 +121,7 @@ def _check_finite(*arrays: Array) -> None:
 
 
 def _both(
-    network: Any, start: Any, params: Any, X: Any, output: int | None, memory: float
+    network: Any, start: Any, params: Any, X: Any, output: Any, memory: float
 ) -> tuple[Tangent, Tangent]:
     first = tangent(network, start, X, output, memory, "start")
     return first, Tangent(first.function, first.function.leaves("params", params), first.memory)

@@ -49,6 +49,56 @@ def draw(probe: Probe) -> Any:
     return figure
 
 
+def _each(probe: Probe) -> str:
+    return "one input each" if probe.trained.ndim == 1 else "one output of one input each"
+
+
+MOST_LABELLED_LAYERS = 40
+"""Layers up to which every one is named in the picture."""
+
+
+def draw_layers(probe: Probe, measure: str) -> Any:
+    """One measure, layer by layer from the input down, through the checkpoints; beside it the null
+    reference."""
+    from matplotlib.colors import LogNorm
+
+    from .._core.shown_figures import ShownFigure
+
+    names = list(probe.layers)
+    values = np.array(
+        [
+            [
+                *(one[measure].value for one in probe.layers[name]),
+                probe.layer_null[name][measure].value,
+            ]
+            for name in names
+        ]
+    )
+    known = values[np.isfinite(values) & (values > 0)]
+    norm, floor = None, values
+    if measure not in ("label_alignment", "label_gain") and known.size:
+        least = max(float(known.min()), LEAST_DRAWN_MOVEMENT)
+        norm, floor = LogNorm(least, max(float(known.max()), 1e-3)), np.maximum(values, least)
+    steps = len(probe.along)
+    height = 1.6 + 0.24 * min(len(names), MOST_LABELLED_LAYERS)
+    figure = ShownFigure(figsize=(3.6 + 0.5 * steps, height), layout="constrained")
+    axis = figure.subplots()
+    image = axis.imshow(floor, aspect="auto", norm=norm, cmap="viridis", interpolation="nearest")
+    axis.axvline(steps - 0.5, color="white", lw=3)
+    counted = np.array_equal(probe.times, np.arange(len(probe.times)))
+    axis.set_xticks(
+        np.arange(steps + 1),
+        [*(f"{time:g}" for time in probe.times[1:]), "other\nseed"],
+        fontsize=8,
+    )
+    every = -(-len(names) // MOST_LABELLED_LAYERS)
+    axis.set_yticks(np.arange(len(names))[::every], names[::every], fontsize=8)
+    axis.set_xlabel("checkpoint" if counted else "time")
+    figure.colorbar(image, label=measure.replace("_", " "))
+    axis.set_title("Which layers moved", fontsize=10)
+    return figure
+
+
 def _movements(axis: Any, probe: Probe) -> None:
     """A dot with two standard errors for each movement, a grey one for untrained networks of other
     seeds."""
@@ -125,10 +175,10 @@ def _through_time(axis: Any, probe: Probe) -> None:
 
 
 def _linearised(axis: Any, probe: Probe) -> None:
-    learned, linear = probe.trained - probe.initial, probe.linear - probe.initial
+    learned, linear = (np.ravel(part - probe.initial) for part in (probe.trained, probe.linear))
     ends = np.array([min(learned.min(), linear.min()), max(learned.max(), linear.max())])
     axis.plot(ends, ends, color=MUTED, lw=1, ls="--", label="kernel machine")
-    axis.plot(learned, linear, ".", color="#b5330f", alpha=0.6, label="one input each")
+    axis.plot(learned, linear, ".", color="#b5330f", alpha=0.6, label=_each(probe))
     axis.set(xlabel="change of f by training", ylabel="change of the linearised network")
     axis.legend(frameon=False, fontsize=8)
     axis.set_title("What linearising explains", fontsize=10)

@@ -4,20 +4,37 @@ Measured, with error bars."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import Array, positive_int, vector
+from .._core.arguments import Array, one_of, positive_int, vector
 from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
 from ..errors import InputError
 from ..limits.homogeneous import Homogeneity, measured_homogeneity
-from ..limits.tangent.functions import Leaves, read_inputs
+from ..limits.tangent.functions import Leaves
+from ..limits.tangent.inputs import Inputs, read_inputs
+from ..limits.tangent.outputs import Sketch
 from ..limits.tangent.tangent_kernels import MEMORY, Tangent, tangent
-from .measures import MEASURES, MOVEMENTS, Estimate, Pair, View, estimates, pair, read_labels, view
+from ..models import Model
+from .measures import (
+    LAYER_MEASURES,
+    MEASURES,
+    MOVEMENTS,
+    Estimate,
+    Looked,
+    Pair,
+    View,
+    estimates,
+    measures_of,
+    pair,
+    read_labels,
+    view,
+)
 
 KERNEL_BELOW = 0.1
 """Every movement below this, two standard errors included: the kernel regime. A linear gap of 0.1
@@ -56,6 +73,16 @@ class Probe(Shown):
     'rich' where kernel movement and linear gap are above 0.5, each by two standard errors (from a
     start whose kernel vanishes, the kernel movement is NaN and the linear gap alone counts);
     'between' otherwise; 'unmoved' where f is what it was; 'dead' where no weight moves f any more.
+
+    Of m outputs, K sums ⟨∇f_o(x), ∇f_o(x')⟩ over them, cosines are of all gradients at an input
+    together, and the linear gap is that of the whole output; initial, trained and linear are
+    (n, m). Where labels are numbers of outputs there are also
+        margin_gap         the linear gap of the true class's output less the largest other one
+        linear_agreement   share of inputs that the linearised network puts into the same class
+    and with `full=` full_kernel_movement, that of the kernel between all pairs of those outputs.
+    layers: the measures that a layer has on its own, for every later checkpoint, by name;
+    layer_null: their null reference; outputs: the measures of single outputs at the last
+    checkpoint; both where they were asked for. notes: what to know of these numbers.
     """
 
     times: Array
@@ -69,6 +96,10 @@ class Probe(Shown):
     linear: Array
     parameters: int
     runs: int
+    layers: Mapping[str, tuple[Mapping[str, Estimate], ...]] = field(default_factory=dict)
+    layer_null: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    outputs: tuple[Mapping[str, Estimate], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def final(self) -> Mapping[str, Estimate]:
@@ -104,7 +135,16 @@ class Probe(Shown):
         ]
         if self.verdict == "unmoved" and self.final["weight_movement"].value == 0:
             lines.append(Fact("note", SAME_MEMORY))
-        counts = f"{self.trained.size}, {len(self.times)} checkpoints, {self.parameters} weights"
+        if "margin_gap" in self.final:
+            lines.append(Fact("margin gap", str(self.final["margin_gap"])))
+        if self.layers:
+            turns = {name: along[-1]["kernel_movement"] for name, along in self.layers.items()}
+            most = max(turns, key=lambda name: np.nan_to_num(turns[name].value, nan=-1.0))
+            least = min(turns, key=lambda name: np.nan_to_num(turns[name].value, nan=np.inf))
+            moved = f"kernel movement from {turns[least]} ({least}) to {turns[most]} ({most})"
+            lines.append(Fact("layers", f"{len(turns)}, {moved}"))
+        lines += [Fact("note", note) for note in self.notes]
+        counts = f"{len(self.trained)}, {len(self.times)} checkpoints, {self.parameters} weights"
         return Facts(f"Probe: {self.verdict}", (*lines, Fact("inputs", counts)))
 
     def describe(self) -> str:
@@ -120,19 +160,51 @@ class Probe(Shown):
 
         return draw(self)
 
+    def plot_layers(self, measure: str = "kernel_movement") -> Any:
+        """A heat map of one measure, layer by layer through the checkpoints; needs `layers=True`.
+
+        Parameters
+        ----------
+        measure : str
+            One of those in `layers`.
+        """
+        from .probe_drawing import draw_layers
+
+        if not self.layers:
+            raise InputError("layers: not measured; probe with layers=True")
+        measured = next(iter(self.layers.values()))[0]
+        return draw_layers(self, one_of("measure", measure, tuple(measured)))
+
+    def scalars(self) -> dict[str, float]:
+        """The last checkpoint's numbers by name, for any logger: `linear_gap`, `linear_gap_error`,
+        `layer/NAME/kernel_movement`, …"""
+        found = {}
+        for name, estimate in self.final.items():
+            found[name] = estimate.value
+            found[f"{name}_error"] = estimate.error
+        for layer, along in self.layers.items():
+            for name, estimate in along[-1].items():
+                found[f"layer/{layer}/{name}"] = estimate.value
+        return found
+
 
 @renamed(fn="network", memory="memory_b", seeds="keys")
 def probe(
     network: Any,
     checkpoints: Sequence[Any],
-    X: ArrayLike,
+    X: ArrayLike | Mapping[str, ArrayLike],
     y: ArrayLike | None = None,
     *,
     init: Callable[[int], Any] | None = None,
     runs: Sequence[Sequence[Any]] = (),
     keys: int = 5,
     times: ArrayLike | None = None,
-    output: int | None = None,
+    output: int | Sequence[int] | str | Sketch | None = None,
+    full: Sequence[int] = (),
+    parameters: str | Sequence[str] | Callable[[str], bool] | None = None,
+    layers: bool = False,
+    by_output: bool = False,
+    buffers: str = "same",
     memory_b: float = MEMORY,
 ) -> Probe:
     """Kernel or rich? How far a network's tangent kernel, gradients and linearisation moved between
@@ -141,15 +213,19 @@ def probe(
     Parameters
     ----------
     network
-        A JAX function network(params, X) -> (n,), a biasflow model, an equinox module or a PyTorch
-        module (of a batch).
+        A JAX function network(params, X) -> (n,) or (n, outputs), a biasflow model, or a module of
+        equinox, Flax (linen or nnx), Keras (on JAX or PyTorch) or PyTorch. PyTorch modules may
+        return objects with `logits`.
     checkpoints : sequence
-        Its parameters (modules, for equinox; modules or state dictionaries, for PyTorch) at two
-        times or more, the first the initialisation.
-    X : array of shape (n, …)
-        Inputs to look at, n from 4 to a few thousand (kernels are n × n).
-    y : array of shape (n,), optional
-        Their labels; class numbers where `output` says which class it is for.
+        Its parameters at two times or more, the first the initialisation: as the function takes
+        them; modules; for PyTorch also state dictionaries or paths of `.safetensors` or `.pt`
+        files; for linen variables; for Keras what `get_weights()` returns.
+    X : array of shape (n, …), or dictionary of arrays
+        Inputs to look at, n from 4 to a few thousand (kernels are n × n). Whole numbers, such as
+        tokens, stay whole; of a dictionary's `attention_mask` padding is left out of predictions
+        for each position.
+    y : array of shape (n,) or (n, outputs), optional
+        Their labels; whole numbers are classes, each of them an output.
     init : callable, optional
         key -> parameters of an untrained network, for the null reference; without it the first
         checkpoint's entries are shuffled within each tensor, which is another draw where entries
@@ -161,8 +237,21 @@ def probe(
         How many untrained networks.
     times : array, optional
         Of the checkpoints, for the picture.
-    output : int, optional
-        The column looked at of a network with several.
+    output : int, sequence of int, 'all' or regime.Sketch, optional
+        The outputs looked at: by default all of up to 32, and random signed sums of more.
+    full : sequence of int
+        Outputs between all pairs of which the kernel is compared too.
+    parameters : str, sequence of str or callable, optional
+        Patterns of the names of weights that are looked at, as `*.lora_A.*`, or what says so of a
+        name. Kernels, gradients and weight movements are then theirs; the linear gap stays that of
+        all weights that are trained.
+    layers : bool
+        Measure every layer too: all weights whose names differ in the last word alone.
+    by_output : bool
+        Measure every output too.
+    buffers : {'same', 'first', 'last'}
+        Which checkpoint's tensors that are not trained, such as running means, hold for all; 'same'
+        refuses where they differ.
     memory_b : float
         Bytes for blocks of gradients.
 
@@ -197,8 +286,20 @@ def probe(
         if times is None
         else vector("times", times, len(checkpoints))
     )
-    opened = tangent(network, checkpoints[0], inputs, output, memory_b, "checkpoints[0]")
-    looking = _Looking(opened, inputs, _target(y, output, len(inputs)))
+    held = {"same": None, "first": checkpoints[0], "last": checkpoints[-1]}
+    fixed = held[one_of("buffers", buffers, tuple(held))]
+    asked = "auto" if output is None and not isinstance(network, Model) else output
+    opened = tangent(network, checkpoints[0], inputs, asked, memory_b, "checkpoints[0]", fixed)
+    groups, names = layer_groups(opened.function.names, parameters, layers)
+    some = (
+        tangent(network, checkpoints[0], inputs, list(full), memory_b, "checkpoints[0]", fixed)
+        if len(full)
+        else None
+    )
+    count = opened.function.values(opened.leaves, inputs[:1]).shape[1]
+    labels, classes = _targets(y, opened, inputs, count)
+    looked = Looked(groups, names, by_output, some)
+    looking = _Looking(opened, inputs, looked, labels, classes)
     first = looking.view("checkpoints[0]", checkpoints[0])
     later = [
         looking.pair(first, f"checkpoints[{k}]", c) for k, c in enumerate(checkpoints) if k > 0
@@ -206,11 +307,10 @@ def probe(
     along: list[Mapping[str, Estimate]] = [estimates(p) for p in later]
     others = [estimates(looking.run(f"runs[{k}]", run)) for k, run in enumerate(runs)]
     along[-1] = _over_runs(along[-1], others)
-    starts = estimates(pair(first, first, inputs, looking.labels))
-    null, drawn = _null(looking, first, init, positive_int("keys", keys))
+    starts = estimates(looking.beside(first, first))
+    null, layer_null, drawn = _null(looking, first, init, positive_int("keys", keys), layers)
     end = later[-1]
     degree = measured_homogeneity(end.end.at, inputs) if np.any(end.end.values) else None
-    size = sum(leaf.size for leaf in first.at.leaves)
     return Probe(
         when,
         tuple(along),
@@ -218,12 +318,49 @@ def probe(
         null,
         drawn,
         degree,
-        first.values,
-        end.end.values,
-        end.linear,
-        size,
+        _one_if_one(first.values),
+        _one_if_one(end.end.values),
+        _one_if_one(end.linear),
+        sum(int(np.size(leaf)) for leaf in first.weights),
         1 + len(others),
+        {
+            name: tuple(estimates(p.layer(k, looked), LAYER_MEASURES) for p in later)
+            for k, name in enumerate(names)
+        }
+        if layers
+        else {},
+        layer_null,
+        tuple(estimates(end.output(k), MEASURES) for k in range(count)) if by_output else (),
+        _notes(opened, inputs),
     )
+
+
+def _one_if_one(values: Array) -> Array:
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def layer_groups(
+    names: Sequence[str], parameters: Any, layers: bool
+) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
+    """The group of every tensor that is looked at, and the groups' names: layers, or one for all.
+
+    parameters: patterns of names, or what says so of a name.
+    """
+    if parameters is None:
+        chosen = list(names)
+    elif callable(parameters):
+        chosen = [name for name in names if parameters(name)]
+    else:
+        patterns = [parameters] if isinstance(parameters, str) else list(parameters)
+        chosen = [name for name in names if any(fnmatchcase(name, p) for p in patterns)]
+    if not chosen:
+        listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        raise InputError(
+            f"parameters: none of the {len(names)} trained tensors is chosen; they are {listed}"
+        )
+    of = {name: (name.rpartition(".")[0] or name) if layers else "all" for name in chosen}
+    found = tuple(dict.fromkeys(of.values()))
+    return tuple(found.index(of[name]) if name in of else None for name in names), found
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +368,10 @@ class _Looking:
     """One function on one set of inputs, at any parameters."""
 
     first: Tangent
-    X: Array
+    X: Inputs
+    looked: Looked
     labels: Array | None
+    classes: Array | None
 
     def view(self, name: str, params: Any) -> View:
         try:
@@ -247,12 +386,16 @@ class _Looking:
 
     def seen(self, name: str, leaves: Leaves) -> View:
         try:
-            return view(Tangent(self.first.function, leaves, self.first.memory), self.X)
+            at = Tangent(self.first.function, leaves, self.first.memory)
+            return view(at, self.X, self.looked)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
 
+    def beside(self, first: View, end: View) -> Pair:
+        return pair(first, end, self.X, self.looked, self.labels, self.classes)
+
     def pair(self, first: View, name: str, params: Any) -> Pair:
-        return pair(first, self.view(name, params), self.X, self.labels)
+        return self.beside(first, self.view(name, params))
 
     def run(self, name: str, checkpoints: Sequence[Any]) -> Pair:
         if len(checkpoints) < 2:
@@ -264,12 +407,35 @@ class _Looking:
         )
 
 
-def _target(y: ArrayLike | None, output: int | None, n: int) -> Array | None:
-    """Labels for the output looked at: ±1 for class numbers."""
-    labels = read_labels(y, n)
-    if labels is None or output is None or np.asarray(y).dtype.kind not in "iu":
-        return labels
-    return np.where(labels == output, 1.0, -1.0)
+def _targets(
+    y: ArrayLike | None, at: Tangent, X: Inputs, count: int
+) -> tuple[Array | None, Array | None]:
+    """Labels (n, c) for the outputs looked at, and class numbers where each class has its output.
+
+    Class numbers become ±1 for one output, and one column a class for several.
+    """
+    labels = read_labels(y, len(X))
+    if labels is None:
+        return None, None
+    given: Any = y if hasattr(y, "dtype") else np.asarray(y)
+    whole = str(given.dtype).rpartition(".")[2]
+    asked = at.function.outputs.asked
+    if labels.ndim == 2 or not whole.startswith(("int", "uint")) or asked is None:
+        return labels.reshape(len(X), -1), None
+    if isinstance(asked, int):
+        return np.where(labels == asked, 1.0, -1.0)[:, None], None
+    kinds = np.unique(labels)
+    table = np.where(labels[:, None] == kinds, 1.0, 0.0)
+    if count == 1:
+        return labels[:, None], None
+    every = at.function.outputs.asked in ("all", "auto") and at.function.sketched is None
+    if not every or kinds[0] < 0:
+        return table, None
+    if kinds[-1] >= count:
+        raise InputError(
+            f"y: class {int(kinds[-1])}, and the network has {count} outputs, numbered from 0"
+        )
+    return np.eye(count)[labels.astype(int)], labels.astype(int)
 
 
 def _over_runs(
@@ -288,26 +454,41 @@ def _over_runs(
 
 
 def _null(
-    looking: _Looking, first: View, init: Any, keys: int
-) -> tuple[Mapping[str, Estimate], str]:
-    """The measures between the first checkpoint and untrained networks of other seeds."""
+    looking: _Looking, first: View, init: Any, keys: int, layers: bool
+) -> tuple[Mapping[str, Estimate], Mapping[str, Mapping[str, Estimate]], str]:
+    """The measures between the first checkpoint and untrained networks of other seeds, of the whole
+    and of each layer."""
     drawn = "by init" if init is not None else "by shuffling the initial weights within each tensor"
     fresh = (
-        _initialised(looking, init, keys) if init is not None else _shuffled(first.at.leaves, keys)
+        _initialised(looking, init, keys)
+        if init is not None
+        else _shuffled(first.at.leaves, looking.looked.groups, keys)
     )
-    found = []
+    everything = np.arange(len(looking.X))
+    found: dict[str, list[dict[str, float]]] = {}
     for k, leaves in enumerate(fresh):
-        other = looking.seen(f"init({k + 1})", leaves)
-        everything = np.arange(len(looking.X))
-        compared = pair(first, other, looking.X, looking.labels)
-        found.append({m.__name__: m(compared, everything) for m in MEASURES})
+        compared = looking.beside(first, looking.seen(f"init({k + 1})", leaves))
+        found.setdefault("", []).append(
+            {m.__name__: m(compared, everything) for m in measures_of(compared)}
+        )
+        for number, name in enumerate(looking.looked.layers if layers else ()):
+            part = compared.layer(number, looking.looked)
+            found.setdefault(name, []).append(
+                {m.__name__: m(part, everything) for m in LAYER_MEASURES}
+            )
+    spreads = {name: _spread(values) for name, values in found.items()}
+    return spreads.pop(""), spreads, drawn
+
+
+def _spread(found: Sequence[Mapping[str, float]]) -> Mapping[str, Estimate]:
+    """Means and standard deviations over seeds."""
     return {
         name: Estimate(
             float(np.mean(values)),
             float(np.std(values, ddof=1)) if len(values) > 1 else float("nan"),
         )
         for name, values in ((name, [f[name] for f in found]) for name in found[0])
-    }, drawn
+    }
 
 
 def _initialised(looking: _Looking, init: Callable[[int], Any], keys: int) -> Iterator[Leaves]:
@@ -315,7 +496,24 @@ def _initialised(looking: _Looking, init: Callable[[int], Any], keys: int) -> It
         yield looking.first.function.leaves(f"init({key})", init(key))
 
 
-def _shuffled(leaves: Leaves, keys: int) -> Iterator[Leaves]:
+def _shuffled(leaves: Leaves, groups: Sequence[int | None], keys: int) -> Iterator[Leaves]:
+    """Tensors that are looked at, shuffled; all others as they are."""
     for key in range(1, keys + 1):
         rng = np.random.default_rng(key)
-        yield tuple(rng.permutation(leaf.ravel()).reshape(leaf.shape) for leaf in leaves)
+        yield tuple(
+            leaf if group is None else rng.permutation(leaf.ravel()).reshape(leaf.shape)
+            for leaf, group in zip(leaves, groups, strict=True)
+        )
+
+
+def _notes(at: Tangent, X: Inputs) -> tuple[str, ...]:
+    """What a reader should know of the numbers."""
+    sketch = at.function.sketched
+    if sketch is None:
+        return at.function.notes
+    count, draws = sketch
+    return (
+        *at.function.notes,
+        f"{draws} random signed sums stand for {count:,} outputs; the kernel at the start is known "
+        f"to ±{100 * at.sketch_error(X):.2g}% of its norm (one standard error over the sums).",
+    )

@@ -261,8 +261,8 @@ def measured_run(run: Any) -> xarray.Dataset:
 
 
 def _left(predictions: Array, y: ArrayLike | None) -> float:
-    labels = read_labels(y, predictions.size)
-    if labels is None or not np.any(labels):
+    labels = read_labels(y, len(predictions))
+    if labels is None or labels.shape != predictions.shape or not np.any(labels):
         return float("nan")
     return float(np.sum((predictions - labels) ** 2) / np.sum(labels**2))
 

@@ -44,7 +44,7 @@ def paragraph(probe: Probe) -> str:
         sentences += [_gap(probe), _kernel(probe), _gradients(probe)]
     elif probe.final["weight_movement"].value == 0:
         sentences.append(SAME_MEMORY)
-    sentences += [_labels(probe), _degree(probe), _errors(probe)]
+    sentences += [_labels(probe), _degree(probe), _errors(probe), *probe.notes]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -52,7 +52,7 @@ def _gap(probe: Probe) -> str:
     gap = probe.final["linear_gap"]
     return (
         f"Linearised at its start, with the same change of weights, the network misses {gap} of "
-        f"what it learned on these {probe.trained.size} inputs (0: a kernel machine; a network "
+        f"what it learned on these {len(probe.trained)} inputs (0: a kernel machine; a network "
         "that learned all of it by features: 1)."
     )
 

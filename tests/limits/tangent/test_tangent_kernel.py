@@ -154,7 +154,7 @@ def test_a_large_model_goes_through_jax_and_stays_below_its_memory():
     at = tangent(model, params, inputs, memory=2e6)
     assert len(at.blocks(inputs)) > 1
     held = at.features(inputs[at.blocks(inputs)[0]])
-    assert 2 * 8 * sum(part.size for pair in held.outer for part in pair) < 2e6
+    assert 2 * sum(array.nbytes for part in held.parts for array in part.arrays()) < 2e6
 
 
 def test_single_precision_weights_are_computed_in_double():
@@ -298,13 +298,18 @@ class TestTorch:
         with pytest.raises(bf.errors.InputError, match=r"running_mean.*another function"):
             bf.regime.kernel_distance(module, module.state_dict(), later, X)
 
-    def test_integers_are_named(self, torch):
+    def test_integers_stay_integers_where_the_module_takes_them(self, torch):
         nn = torch.nn
-        with pytest.raises(bf.errors.InputError, match="float64 inputs"):
-            self.kernel(
-                nn.Sequential(nn.Embedding(9, 1), nn.Flatten(), nn.Linear(3, 1)),
-                np.arange(12).reshape(4, 3) % 9,
-            )
+        torch.manual_seed(0)
+        tokens = np.arange(12).reshape(4, 3) % 9
+        words = nn.Sequential(nn.Embedding(9, 1), nn.Flatten(), nn.Linear(3, 1))
+        assert self.kernel(words, tokens).shape == (4, 4)
+        numbers = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        np.testing.assert_array_equal(
+            self.kernel(numbers, tokens), self.kernel(numbers, tokens.astype(float))
+        )
+        with pytest.raises(bf.errors.InputError, match=r"fails on float64 inputs|fails on int64"):
+            self.kernel(nn.Sequential(nn.Linear(5, 1)), tokens)
 
 
 def test_equal_first_and_last_inputs_hide_no_influence():

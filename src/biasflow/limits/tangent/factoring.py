@@ -1,11 +1,12 @@
 """Gradients of a JAX function of one input, taken apart: which weights enter by one product, and
 the two factors there.
 
-A weight θ that meets the network in a single contraction z = ⟨θ, a⟩ has the gradient a ⊗ ∂f/∂z
-(Novak, Sohl-Dickstein and Schoenholz 2022 call this structured derivatives). The function's own
-list of primitive operations shows where that is so: it is evaluated operation by operation, with
-tags on values that are a weight up to a permutation of its entries, and at each such product a zero
-is added to z, whose gradient is the second factor.
+A weight θ that meets the network in a single contraction z = ⟨θ, a⟩, at one place or at several (a
+sequence, a convolution), has the gradient Σ a ⊗ ∂f/∂z over the places (Novak, Sohl-Dickstein and
+Schoenholz 2022 call this structured derivatives). The function's own list of primitive operations
+shows where that is so: it is evaluated operation by operation, with tags on values that are a
+weight up to a permutation of its entries, and at each such product a zero is added to z, whose
+gradient is the second factor.
 """
 
 from __future__ import annotations
@@ -26,13 +27,12 @@ class Walk:
     """One evaluation. zeros: what to add at each product that is taken apart, by its number; None:
     only look.
 
-    products: the leaf, the length of the factor that comes in and the shape of z, for every product
-    met; other: leaves that are used in any other way; inputs: the factors that come in, in the
-    order of `zeros`; numbers: of the values met, weights apart.
+    products: every product met of a leaf; other: leaves that are used in any other way; inputs: the
+    factors that come in, in the order of `zeros`; numbers: of the values met, weights apart.
     """
 
     zeros: dict[int, Any] | None = None
-    products: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+    products: list[Product] = field(default_factory=list)
     other: set[int] = field(default_factory=set)
     inputs: list[Any] = field(default_factory=list)
     numbers: int = 0
@@ -88,23 +88,81 @@ class Walk:
             self.other.update(tag for tag in tags if tag is not None)
             return [(value, None) for value in results]
         number = len(self.products)
-        self.products.append((leaf, math.prod(factor.shape), tuple(results[0].shape)))
+        incoming, order = factor
+        self.products.append(
+            Product(leaf, tuple(incoming.shape), order, tuple(results[0].shape), results[0].dtype)
+        )
         if self.zeros is not None and number in self.zeros:
-            self.inputs.append(factor.ravel())
+            self.inputs.append(incoming)
             return [(results[0] + self.zeros[number], None)]
         return [(results[0], None)]
 
 
 def _factor(equation: Any, operands: Sequence[Any], marked: Sequence[int]) -> Any:
-    """The vector that a weight is contracted with, or None where the operation is no such
-    product."""
-    if equation.primitive.name != "dot_general" or len(marked) != 1:
+    """What a weight is contracted with at every place, (P, p), and the axes of z that are places;
+    None where the operation is no such product."""
+    if len(marked) != 1:
+        return None
+    if equation.primitive.name == "conv_general_dilated":
+        return _patches(equation, operands) if marked[0] == 1 else None
+    if equation.primitive.name != "dot_general":
         return None
     contracted, batched = equation.params["dimension_numbers"]
-    factor = operands[1 - marked[0]]
-    length = math.prod(factor.shape[axis] for axis in contracted[1 - marked[0]])
-    together = math.prod(factor.shape[axis] for axis in batched[1 - marked[0]])
-    return factor if math.prod(factor.shape) == length and together == 1 else None
+    side = 1 - marked[0]
+    factor = operands[side]
+    if math.prod(factor.shape[axis] for axis in batched[side]) > 1:
+        return None
+    free = [k for k in range(factor.ndim) if k not in contracted[side]]
+    places = factor.transpose([*free, *contracted[side]])
+    count = math.prod(factor.shape[k] for k in free)
+    rest = len(free) - len(batched[side])
+    ndim = len(batched[0]) + sum(
+        operand.ndim - len(batched[0]) - len(contracted[0]) for operand in operands
+    )
+    first = len(batched[0])
+    axes = tuple(range(first, first + rest)) if side == 0 else tuple(range(ndim - rest, ndim))
+    return places.reshape(count, -1), (*range(first), *axes)
+
+
+def _patches(equation: Any, operands: Sequence[Any]) -> Any:
+    """The same of a convolution of one input: what the kernel meets at every place."""
+    import jax
+
+    settings = equation.params
+    numbers = settings["dimension_numbers"]
+    image, kernel = operands
+    groups = settings["feature_group_count"], settings["batch_group_count"]
+    if groups != (1, 1) or image.shape[numbers.lhs_spec[0]] != 1:
+        return None
+    # patches are laid out with the channels first
+    image = image.transpose(numbers.lhs_spec)
+    found = jax.lax.conv_general_dilated_patches(
+        image,
+        tuple(kernel.shape[axis] for axis in numbers.rhs_spec[2:]),
+        settings["window_strides"],
+        settings["padding"],
+        settings["lhs_dilation"],
+        settings["rhs_dilation"],
+    )
+    length = found.shape[1]
+    return found[0].reshape(length, -1).T, (numbers.out_spec[0], *numbers.out_spec[2:])
+
+
+@dataclass(frozen=True)
+class Product:
+    """One product of a weight: incoming (P, p); axes of z that are places, in their order."""
+
+    leaf: int
+    incoming: tuple[int, ...]
+    places: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def laid_out(self, back: Any) -> Any:
+        """∂f/∂z (m, *shape) as (m, P, q)."""
+        others = [k for k in range(len(self.shape)) if k not in self.places]
+        order = [0, *(1 + k for k in (*self.places, *others))]
+        return back.transpose(order).reshape(len(back), self.incoming[0], -1)
 
 
 @dataclass(frozen=True)
@@ -117,50 +175,64 @@ class Plan:
     """
 
     closed: Any
-    split: dict[int, tuple[int, ...]]
+    split: dict[int, Product]
     whole: tuple[int, ...]
     length: int
 
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """Of the products taken apart."""
+        return tuple(product.leaf for product in self.split.values())
+
     def features(self, leaves: Sequence[Any], x: Any) -> tuple[Any, Any, Any]:
-        """f(w, x), the pairs of factors, and the gradients in whole leaves."""
+        """f(w, x) (m,), the pairs of factors (P, p) and (m, P, q), and gradients (m, s) in whole
+        leaves."""
         import jax
         import jax.numpy as jnp
 
         def evaluated(zeros: dict[int, Any], whole: dict[int, Any]) -> tuple[Any, Any]:
             given = [whole.get(k, leaf) for k, leaf in enumerate(leaves)]
             walk = Walk(zeros)
-            (value,), _ = walk.run(self.closed, [*given, x], [*range(len(given)), None])
-            return value, (value, walk.inputs)
+            inputs = jax.tree_util.tree_leaves(x)
+            tags = [*range(len(given)), *(None for _ in inputs)]
+            (value,), _ = walk.run(self.closed, [*given, *inputs], tags)
+            return value, walk.inputs
 
-        zeros = {number: jnp.zeros(shape, x.dtype) for number, shape in self.split.items()}
+        zeros = {k: jnp.zeros(one.shape, one.dtype) for k, one in self.split.items()}
         whole = {k: leaves[k] for k in self.whole}
-        (back, rows), (value, inputs) = jax.grad(evaluated, argnums=(0, 1), has_aux=True)(
-            zeros, whole
-        )
-        pairs = [(a, back[number].ravel()) for a, number in zip(inputs, self.split, strict=True)]
-        return value, pairs, [rows[k].ravel() for k in self.whole]
+        value, pull, inputs = jax.vjp(evaluated, zeros, whole, has_aux=True)
+        back, rows = jax.vmap(pull)(jnp.eye(value.size, dtype=value.dtype))
+        pairs = [
+            (a, one.laid_out(back[number]))
+            for a, (number, one) in zip(inputs, self.split.items(), strict=True)
+        ]
+        return value, pairs, [rows[k].reshape(value.size, -1) for k in self.whole]
 
 
 def plan(function: Callable[[Sequence[Any], Any], Any], leaves: Sequence[Any], x: Any) -> Plan:
-    """The plan for function(leaves, x) -> number, from the shapes of its arguments alone."""
+    """The plan for function(leaves, x) -> (m,), from the shapes of its arguments alone."""
     import jax
 
     closed = jax.make_jaxpr(function)(leaves, x)
+    inputs = jax.tree_util.tree_leaves(x)
     looked = Walk()
 
     def look(*values: Any) -> Any:
-        outputs, tags = looked.run(closed, values, [*range(len(leaves)), None])
+        tags = [*range(len(leaves)), *(None for _ in inputs)]
+        outputs, tags = looked.run(closed, values, tags)
         looked.other.update(tag for tag in tags if tag is not None)
         return outputs
 
-    jax.eval_shape(look, *leaves, x)
-    uses = [leaf for leaf, _, _ in looked.products]
-    split, length = {}, 2 * looked.numbers
-    for number, (leaf, incoming, shape) in enumerate(looked.products):
-        cheaper = incoming + math.prod(shape) < math.prod(leaves[leaf].shape)
-        if cheaper and uses.count(leaf) == 1 and leaf not in looked.other:
-            split[number] = shape
-            length += incoming + math.prod(shape)
-    apart = {looked.products[number][0] for number in split}
+    (value,) = jax.eval_shape(look, *leaves, *inputs)
+    m = math.prod(value.shape)
+    uses = [product.leaf for product in looked.products]
+    split, length = {}, (1 + m) * looked.numbers
+    for number, product in enumerate(looked.products):
+        need = math.prod(product.incoming) + m * math.prod(product.shape)
+        cheaper = need < m * math.prod(leaves[product.leaf].shape)
+        if cheaper and uses.count(product.leaf) == 1 and product.leaf not in looked.other:
+            split[number] = product
+            length += need
+    apart = {product.leaf for product in split.values()}
     whole = tuple(k for k in range(len(leaves)) if k not in apart)
-    return Plan(closed, split, whole, length + sum(math.prod(leaves[k].shape) for k in whole))
+    return Plan(closed, split, whole, length + m * sum(math.prod(leaves[k].shape) for k in whole))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,38 +13,68 @@ from ..._core.arguments import Array, real_array
 from ..._numerics.double_precision import jax_in_double
 from ...errors import BiasflowError, InputError
 from .factoring import Plan, plan
-from .functions import Leaves, TangentFunction, check_alone, check_shapes, column, two_inputs
-from .gradient_features import Features
+from .functions import OTHER_FUNCTION, Leaves, TangentFunction, check_alone, check_shapes
+from .gradient_features import Features, Rows, Shared
+from .inputs import Batch, Inputs, has_integers, shape_of, two_inputs, words_of
+from .outputs import Outputs, array_of, without_padding
+from .weight_files import HALVES, half_note, is_path, read_weights
 
-FAILURES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
-"""What a function raises on inputs or parameters that it was not made for."""
+ONE_OUTPUT = Outputs()
 
 
 class JaxFunction(TangentFunction):
-    """fn(params, X) -> (n,), or (n, k) with `output` the column looked at. Parameters are any
-    pytree; its floating-point numbers and arrays (`trains` may say otherwise) are the weights, the
-    rest stays as it is. Computed in float64."""
+    """fn(params, X) -> (n,), or (n, …) with `outputs` those looked at. Parameters are any pytree;
+    its floating-point numbers and arrays (`trains` may say otherwise, of a leaf) are the weights,
+    the rest stays as it is. Computed in float64.
 
-    def __init__(self, fn: Any, params: Any, output: int | None = None, trains: Any = None) -> None:
+    opened: what makes such a pytree of what a user gives. fixed: parameters whose untrained leaves
+    hold for all others; without it they must be equal everywhere.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        params: Any,
+        outputs: Outputs = ONE_OUTPUT,
+        trains: Any = None,
+        *,
+        opened: Callable[[str, Any], Any] | None = None,
+        within: str = "",
+        fixed: Any = None,
+    ) -> None:
         import jax
 
-        self.fn, self.output, self.structure = fn, output, jax.tree_util.tree_structure(params)
-        self.words, self.static = _paths(params)
+        self.fn, self.outputs, self.opened, self.within = fn, outputs, opened, within
+        self.fixed = fixed is not None
+        if opened is not None:
+            params = opened("params", params)
+            fixed = None if fixed is None else opened("the last checkpoint", fixed)
+        self.structure = jax.tree_util.tree_structure(params)
+        self.words, self.static = _paths(params if fixed is None else fixed)
         self.trained = [
             k
             for k, leaf in enumerate(self.static)
-            if is_weight(leaf) and (trains is None or trains(leaf))
+            if is_weight(leaf)
+            and (trains is None or trains(leaf))
+            and self.words[k].startswith(within)
         ]
         if not self.trained:
             raise InputError(
                 "params: no floating-point array in them, and so nothing to differentiate in"
             )
+        self.names = [_dotted(self.words[k].removeprefix(within)) for k in self.trained]
         self._plans: dict[Any, tuple[Plan, Any]] = {}
-        self._values = jax.jit(self._column)
-        self._pushed = jax.jit(lambda w, X, v: jax.jvp(lambda u: self._column(u, X), (w,), (v,))[1])
-        self._pulled = jax.jit(lambda w, X, c: _pulled(lambda u: self._column(u, X), w, c))
+        self._real = False
+        self._values = jax.jit(self._columns)
+        self._pushed = jax.jit(
+            lambda w, X, v: jax.jvp(lambda u: self._columns(u, X), (w,), (v,))[1]
+        )
+        self._pulled = jax.jit(lambda w, X, c: _pulled(lambda u: self._columns(u, X), w, c))
 
     def leaves(self, name: str, params: Any) -> Leaves:
+        if self.opened is not None:
+            params = self.opened(name, params)
+        params = self._from_names(name, params)
         words, found = _paths(params)
         if words != self.words:
             other = next((w for w in words if w not in self.words), None) or next(
@@ -53,16 +84,8 @@ class JaxFunction(TangentFunction):
                 f"{name}: a tree of {len(words)} leaves that differs from the first parameters' "
                 f"{len(self.words)} at {other}"
             )
-        settings = [
-            k for k, leaf in enumerate(self.static) if is_weight(leaf) and k not in self.trained
-        ]
-        changed = [k for k in settings if found[k] != self.static[k]]
-        if changed:
-            k = changed[0]
-            raise InputError(
-                f"{name}: the setting {words[k]} is {found[k]}, and {self.static[k]} in the first "
-                "parameters"
-            )
+        if not self.fixed:
+            self._check_settings(name, found)
         arrays = tuple(
             real_array(f"{name}{words[k]}", np.asarray(found[k]).astype(np.float64))
             for k in self.trained
@@ -74,7 +97,42 @@ class JaxFunction(TangentFunction):
             expected,
             [words[k] or "the array" for k in self.trained],
         )
+        self._note_halves(found)
         return arrays
+
+    def _check_settings(self, name: str, found: Sequence[Any]) -> None:
+        """What is not trained is the same everywhere."""
+        for k, first in enumerate(self.static):
+            if k in self.trained or not is_weight(first) or np.array_equal(found[k], first):
+                continue
+            if np.size(first) == 1:
+                raise InputError(
+                    f"{name}: the setting {self.words[k]} is {found[k]}, and {first} in the first "
+                    "parameters"
+                )
+            raise InputError(f"{name}: {self.words[k]}{OTHER_FUNCTION}")
+
+    def _from_names(self, name: str, params: Any) -> Any:
+        """A dictionary of arrays by dotted names, or a file of one, as a tree."""
+        state = read_weights(name, params) if is_path(params) else params
+        if not isinstance(state, Mapping) or not state or not self.names:
+            return params
+        state = {str(key).replace("/", "."): value for key, value in state.items()}
+        if set(state) != set(self.names) or [f"['{n}']" for n in self.names] == [
+            self.words[k] for k in self.trained
+        ]:
+            if is_path(params):
+                raise InputError(
+                    f"{name}: {sorted(state)[:3]} are not the names of the network's weights, "
+                    f"{self.names[:3]}"
+                )
+            return params
+        return self.rebuilt([np.asarray(state[word]) for word in self.names])
+
+    def _note_halves(self, found: Sequence[Any]) -> None:
+        halves = {str(getattr(found[k], "dtype", "")) for k in self.trained} & HALVES.keys()
+        if halves:
+            self.notes = tuple(dict.fromkeys((*self.notes, half_note(halves.pop()))))
 
     def rebuilt(self, leaves: Sequence[Any]) -> Any:
         import jax
@@ -84,34 +142,60 @@ class JaxFunction(TangentFunction):
             filled[k] = leaf
         return jax.tree_util.tree_unflatten(self.structure, filled)
 
-    def predictions(self, leaves: Leaves, X: Array) -> Array:
+    def values(self, leaves: Leaves, X: Inputs) -> Array:
         return self._run(self._values, leaves, X)
 
-    def features(self, leaves: Leaves, X: Array) -> Features:
-        values, pairs, rows = self._run(self._planned(leaves, X)[1], leaves, X)
-        return Features(values, tuple(pairs), tuple(rows))
+    def features(self, leaves: Leaves, X: Inputs, parts: Any = None) -> Features:
+        made, compiled = self._planned(leaves, X)
+        values, pairs, rows = self._run(compiled, leaves, X)
+        shared = (Shared(leaf, A, G) for leaf, (A, G) in zip(made.leaves, pairs, strict=True))
+        whole = (Rows(leaf, R) for leaf, R in zip(made.whole, rows, strict=True))
+        return Features(values, (*shared, *whole))
 
-    def pushforward(self, leaves: Leaves, X: Array, direction: Leaves) -> Array:
+    def slopes(self, leaves: Leaves, X: Inputs, direction: Leaves) -> Array:
         return self._run(self._pushed, leaves, X, tuple(direction))
 
-    def pullback(self, leaves: Leaves, X: Array, cotangent: Array) -> Leaves:
+    def pulled(self, leaves: Leaves, X: Inputs, cotangent: Array) -> Leaves:
         return self._run(self._pulled, leaves, X, cotangent)
 
-    def cost(self, leaves: Leaves, X: Array) -> int:
+    def cost(self, leaves: Leaves, X: Inputs) -> int:
         return self._planned(leaves, X)[0].length
 
-    def _column(self, leaves: Sequence[Any], X: Any) -> Any:
-        """The output looked at, for every input, in JAX."""
-        return column(self.fn(self.rebuilt(leaves), X), len(X), self.output)
+    def _columns(self, leaves: Sequence[Any], X: Any) -> Any:
+        """The outputs looked at, for every input, (n, m), in JAX."""
+        inputs = Batch(X) if isinstance(X, dict) else X
+        values = array_of(self.fn(self.rebuilt(leaves), X))
+        values = without_padding(values, inputs)
+        self.shape = tuple(values.shape)
+        return self.outputs.looked_at(values, len(inputs))
 
-    def _run(self, compiled: Any, leaves: Leaves, *arguments: Any) -> Any:
+    def _run(self, compiled: Any, leaves: Leaves, X: Inputs, *arguments: Any) -> Any:
         """A compiled function in double precision, its results as NumPy arrays; functions that
-        leave JAX are refused."""
+        leave JAX are refused. Whole numbers are given as they are, and as floats where that
+        fails."""
+        if not has_integers(X) or self._real:
+            return self._run_on(compiled, leaves, X, *arguments)
+        try:
+            return self._run_on(compiled, leaves, X, *arguments)
+        except InputError:
+            try:
+                found = self._run_on(compiled, leaves, X.astype(np.float64), *arguments)
+            except InputError:
+                found = None
+            if found is None:
+                raise
+            self._real = True
+            return found
+
+    def _run_on(self, compiled: Any, leaves: Leaves, X: Inputs, *arguments: Any) -> Any:
         import jax
 
+        given = X.parts if isinstance(X, Batch) else X
+        if self._real and has_integers(X):
+            given = X.astype(np.float64)
         try:
             with jax_in_double():
-                return jax.tree_util.tree_map(double, compiled(tuple(leaves), *arguments))
+                return jax.tree_util.tree_map(double, compiled(tuple(leaves), given, *arguments))
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise InputError(
                 "network: JAX cannot differentiate it, since it leaves JAX: "
@@ -119,29 +203,38 @@ class JaxFunction(TangentFunction):
             ) from None
         except BiasflowError:
             raise
-        except FAILURES as error:
-            shapes = ", ".join(str(np.shape(argument)) for argument in arguments[:1])
+        except Exception as error:  # whatever a function raises that was not made for this
             said = f"{type(error).__name__}: {(str(error) or 'without a word').splitlines()[0]}"
-            raise InputError(f"network: fails on inputs of shape {shapes}: {said}") from error
+            raise InputError(f"network: fails on inputs of {words_of(X)}: {said}") from error
 
-    def _planned(self, leaves: Leaves, X: Array) -> tuple[Plan, Any]:
+    def _planned(self, leaves: Leaves, X: Inputs) -> tuple[Plan, Any]:
         """The plan for inputs of this shape, and its compiled form, made once. Inputs that
         influence each other are refused."""
         import jax
 
-        shape = X.shape[1:]
+        shape = shape_of(X)
         if shape in self._plans:
             return self._plans[shape]
-        pair, alone = self._run(
-            jax.jit(lambda w, two: (self._column(w, two), self._column(w, two[:1]))),
-            leaves,
-            two_inputs(X),
-        )
-        check_alone(float(pair[0]), float(alone[0]))
+        two = two_inputs(X)
+        check_alone(self.values(leaves, two)[0], self.values(leaves, two[:1])[0])
+        given = two.parts if isinstance(X, Batch) else two
+        if self._real and has_integers(X):
+            given = two.astype(np.float64)
+        first = jax.tree_util.tree_map(lambda part: part[0], given)
+
+        def of_one(w: Any, x: Any) -> Any:
+            return self._columns(w, jax.tree_util.tree_map(lambda part: part[None], x))[0]
+
         with jax_in_double():
-            made = plan(lambda w, x: self._column(w, x[None])[0], leaves, X[0])
+            made = plan(of_one, leaves, first)
         self._plans[shape] = made, jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
         return self._plans[shape]
+
+
+def _dotted(word: str) -> str:
+    """`.layers[0]['weight'].value` as `layers.0.weight`."""
+    parts = re.findall(r"[^\[\].'\"]+", word)
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "value" else parts) or "weights"
 
 
 def _paths(params: Any) -> tuple[list[str], list[Any]]:

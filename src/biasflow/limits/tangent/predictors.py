@@ -22,7 +22,8 @@ from ...models import DiagonalNetwork, Model, PredictorModel
 from ..hard_margins import ROUNDING, UNIT, kernel_max_margin
 from ..kernel_interpolation import kernel_interpolator
 from ..rounding import kind_of
-from .functions import Leaves, read_inputs
+from .functions import Leaves
+from .inputs import read_inputs
 from .tangent_kernels import MEMORY, Tangent, tangent
 
 HALF = SquareLoss("half")

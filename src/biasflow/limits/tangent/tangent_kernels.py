@@ -3,7 +3,7 @@ memory budget (W, §3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,16 @@ from ..._core.arguments import Array, positive_float
 from ..._core.former_names import renamed
 from ...errors import InputError
 from ...models import Model
-from .functions import Leaves, TangentFunction, read_inputs, tangent_function
+from .functions import FLOAT, Leaves, Portion, TangentFunction, tangent_function
 from .gradient_features import Features
+from .inputs import Batch, Inputs, read_inputs
+from .outputs import Sketch
 
 MEMORY = 2.0**30
 """Bytes that blocks of gradients may take, where the caller does not say."""
-FLOAT = 8
+HELD = 0.75
+"""Share of the memory that the features of one portion may take at all inputs together; the rest is
+for making them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +35,11 @@ class Tangent:
     leaves: Leaves
     memory: float = MEMORY
 
-    def blocks(self, X: Array) -> list[slice]:
-        """Consecutive inputs whose features fit into half of the memory."""
-        need = FLOAT * self.function.cost(self.leaves, X)
+    def blocks(self, X: Inputs, need: float | None = None) -> list[slice]:
+        """Consecutive inputs whose features, of `need` bytes an input, fit into half of the
+        memory."""
+        if need is None:
+            need = FLOAT * self.function.cost(self.leaves, X)
         size = int(self.memory / 2 / need)
         if size < 1:
             raise InputError(
@@ -44,21 +50,18 @@ class Tangent:
         size = -(-len(X) // count)  # equal blocks, so that one compiled form serves all
         return [slice(start, min(start + size, len(X))) for start in range(0, len(X), size)]
 
-    def features(self, X: Array) -> Features:
+    def features(self, X: Inputs, parts: Any = None) -> Features:
         """The features of a block, or an error that says at which input they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.function.features(self.leaves, X)
-        wrong = np.flatnonzero(~found.finite())
+            found = self.function.features(self.leaves, X, parts)
+            wrong = np.flatnonzero(~found.finite())
         if wrong.size:
-            k, top = (
-                int(wrong[0]),
+            values, top = (
+                found.values[int(wrong[0])],
                 max(float(np.max(np.abs(leaf), initial=0.0)) for leaf in self.leaves),
             )
-            what = (
-                "the gradient is not finite"
-                if np.isfinite(found.values[k])
-                else f"f = {found.values[k]}"
-            )
+            bad = values[~np.isfinite(values)]
+            what = f"f = {bad[0]}" if bad.size else "the gradient is not finite"
             raise InputError(
                 f"network: {what} at an input; weights up to {top:.3g}: their scale overflows, or "
                 "f is "
@@ -66,31 +69,126 @@ class Tangent:
             )
         return found
 
-    def kernel(self, X: Array, other: Array | None = None) -> Array:
-        """K(x_i, x'_j), (n, n'); without other inputs K(x_i, x_j), exactly symmetric."""
-        if other is not None:
-            K = np.empty((len(X), len(other)))
-            for i, features in self._each(X):
-                for j, others in self._each(other):
-                    K[i, j] = features.gram(others)
-            return _finite(K)
-        K = np.empty((len(X), len(X)))
-        blocks = self.blocks(X)
-        for k, i in enumerate(blocks):
-            features = self.features(X[i])
-            K[i, i] = features.gram(features)
-            for j in blocks[k + 1 :]:
-                K[i, j] = features.gram(self.features(X[j]))
-        upper = np.triu(K)
-        return _finite(upper + np.triu(K, 1).T)
+    def kernel(self, X: Inputs, other: Inputs | None = None) -> Array:
+        """Σ_o ⟨∇f_o(x_i), ∇f_o(x'_j)⟩, (n, n'); without other inputs exactly symmetric."""
+        return self.kernels(X, other, [0] * len(self.leaves))[0][0]
 
-    def predictions(self, X: Array) -> Array:
+    def kernels(
+        self,
+        X: Inputs,
+        other: Inputs | None,
+        groups: Sequence[int | None],
+        outputs: bool = False,
+    ) -> tuple[Array, Array]:
+        """Kernels of groups of tensors, summed over outputs, (groups, n, n'), and of each output,
+        summed over tensors, (m, n, n') or nothing. groups: the group of every leaf, or None."""
+        shape = len(X), len(X if other is None else other)
+        by_group = np.zeros((1 + max(k for k in groups if k is not None), *shape))
+        by_output: Array = np.zeros((0, *shape))
+        for i, j, leaf, found in self._products(X, other, "by_output"):
+            group = groups[leaf]
+            if group is None:
+                continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                by_group[group, i, j] += np.sum(found, axis=0)
+            if outputs:
+                if not len(by_output):
+                    by_output = np.zeros((len(found), *shape))
+                by_output[:, i, j] += found
+        if other is None:
+            by_group, by_output = _mirrored(by_group), _mirrored(by_output)
+        return _finite(by_group), _finite(by_output)
+
+    def full_kernel(self, X: Inputs, other: Inputs | None = None) -> Array:
+        """⟨∇f_o(x_i), ∇f_o'(x'_j)⟩, (n·m, n'·m), the outputs of an input next to each other."""
+        count = self.function.values(self.leaves, X[:1]).shape[1]
+        K = np.zeros((count * len(X), count * len(X if other is None else other)))
+        for i, j, _, found in self._products(X, other, "full"):
+            K[_times(i, count), _times(j, count)] += found
+        return _finite(_mirrored(K) if other is None else K)
+
+    def sketch_error(self, X: Inputs) -> float:
+        """The standard error of a kernel that is a sum over random signed sums of outputs, over
+        them, relative to its norm."""
+        draws = self.kernels(X, None, [0] * len(self.leaves), True)[1]
+        if len(draws) < 2:
+            return float("nan")
+        spread = np.sum((draws - np.mean(draws, axis=0)) ** 2) * len(draws) / (len(draws) - 1)
+        return float(np.sqrt(spread) / np.linalg.norm(np.sum(draws, axis=0)))
+
+    def dots(
+        self, other: Tangent, X: Inputs, groups: Sequence[int | None] | None = None
+    ) -> tuple[Array, Array]:
+        """⟨∇f_o(w, x_i), ∇f_o(w', x_i)⟩: by leaf, summed over outputs, (leaves, n), and by output,
+        summed over the leaves that have a group, (m, n)."""
+        by_leaf, by_output = np.zeros((len(self.leaves), len(X))), np.zeros((0, len(X)))
+        for block, one, two in self.beside(other, X):
+            for leaf, found in one.by_leaf(two, "dots"):
+                if not len(by_output):
+                    by_output = np.zeros((len(found), len(X)))
+                by_leaf[leaf, block] += np.sum(found, axis=0)
+                if groups is None or groups[leaf] is not None:
+                    by_output[:, block] += found
+        return by_leaf, by_output
+
+    def beside(self, other: Tangent, X: Inputs) -> Iterator[tuple[slice, Features, Features]]:
+        """Features at both weights, for all tensors and inputs, in blocks."""
+        for portion in self.function.portions(self.leaves, X, self.memory / 2):
+            for block in self.blocks(X, portion.need):
+                yield (
+                    block,
+                    self.features(X[block], portion.parts),
+                    other.features(X[block], portion.parts),
+                )
+
+    def predictions(self, X: Inputs) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.function.predictions(self.leaves, X)
 
-    def _each(self, X: Array) -> Iterator[tuple[slice, Features]]:
-        for block in self.blocks(X):
-            yield block, self.features(X[block])
+    def _products(
+        self, X: Inputs, other: Inputs | None, method: str
+    ) -> Iterator[tuple[slice, slice, int, Array]]:
+        """Products of features over blocks of rows and of columns, tensor by tensor; without other
+        inputs those from the diagonal on."""
+        count = len(X) + (len(other) if other is not None else 0)
+        for portion in self.function.portions(self.leaves, X, HELD * self.memory):
+            blocks = (
+                [slice(0, len(X))]
+                if portion.need * count <= HELD * self.memory
+                else self.blocks(X, portion.need)
+            )
+            further = [] if other is None else self._held(other, portion, len(blocks) == 1)
+            for k, i in enumerate(blocks):
+                features = self.features(X[i], portion.parts)
+                if other is None:
+                    pairs: Any = ((j, None) for j in blocks[k:])
+                else:
+                    pairs = further
+                for j, held in pairs:
+                    if other is None:
+                        theirs = features if j == i else self.features(X[j], portion.parts)
+                    else:
+                        theirs = held or self.features(other[j], portion.parts)
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        for leaf, found in features.by_leaf(theirs, method):
+                            yield i, j, leaf, found
+
+    def _held(
+        self, other: Inputs, portion: Portion, whole: bool
+    ) -> list[tuple[slice, Features | None]]:
+        """Blocks of columns, with their features where all of them are held."""
+        if whole:
+            return [(slice(0, len(other)), self.features(other, portion.parts))]
+        return [(block, None) for block in self.blocks(other, portion.need)]
+
+
+def _times(block: slice, count: int) -> slice:
+    return slice(block.start * count, block.stop * count)
+
+
+def _mirrored(K: Array) -> Array:
+    """The lower triangle from the upper one, exactly."""
+    return np.triu(K) + np.swapaxes(np.triu(K, 1), -1, -2)
 
 
 def _finite(K: Array) -> Array:
@@ -105,52 +203,63 @@ def _finite(K: Array) -> Array:
 def tangent(
     fn: Any,
     params: Any,
-    X: Array,
-    output: int | None = None,
+    X: Inputs,
+    output: Any = None,
     memory: float = MEMORY,
     name: str = "params",
+    fixed: Any = None,
 ) -> Tangent:
-    """The gradients of `fn` at `params`, for inputs like X; errors call them `name`."""
+    """The gradients of `fn` at `params`, for inputs like X; errors call them `name`. fixed:
+    parameters whose untrained tensors hold for all others."""
     if isinstance(fn, Model):
+        if isinstance(X, Batch):
+            raise InputError("X: a dictionary, and biasflow models take one array")
         params = fn.checked(params, X.shape[1])
-    function = tangent_function(fn, params, output)
-    return Tangent(function, function.leaves(name, params), positive_float("memory_b", memory))
+    function = tangent_function(fn, params, output, fixed)
+    leaves = function.leaves(name, params)
+    return Tangent(function, leaves, positive_float("memory_b", memory))
 
 
 @renamed(fn="network", memory="memory_b")
 def tangent_kernel(
     network: Any,
     params: Any,
-    X: ArrayLike,
-    other: ArrayLike | None = None,
+    X: ArrayLike | Mapping[str, ArrayLike],
+    other: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
-    output: int | None = None,
+    output: int | Sequence[int] | str | Sketch | None = None,
     memory_b: float = MEMORY,
 ) -> Array:
     """K_ij = ⟨∇_w f(w, x_i), ∇_w f(w, x_j)⟩ (W, §3), without the Jacobian.
 
-    Weights that enter by one product with a vector contribute ⟨a_i, a_j⟩⟨g_i, g_j⟩ from p + q
-    numbers an input instead of p·q; for all others, gradients are held for two blocks of inputs at
-    a time, and computed again for every pair of blocks.
+    Weights that enter by products with vectors, at one place or at several (positions of a text,
+    pixels of an image), contribute Σ_PQ ⟨a_iP, a_jQ⟩⟨g_iP, g_jQ⟩ from the vectors that come in and
+    come back, where that is cheaper than their gradients; for all others, gradients are held for
+    two blocks of inputs at a time, and computed again for every pair of blocks.
 
     Parameters
     ----------
     network
-        A biasflow model, any JAX function network(params, X) -> (n,), an equinox module or a
-        PyTorch one.
+        A biasflow model, any JAX function network(params, X) -> (n,), or a module of equinox, Flax,
+        Keras or PyTorch.
     params
-        Its parameters w.
-    X : array of shape (n, …)
+        Its parameters w: those of the function, the module itself or another one with its weights,
+        a dictionary of them, or the path of a file (.safetensors, .pt).
+    X : array of shape (n, …), or dictionary of arrays
+        Inputs; whole numbers, such as tokens, stay whole. A dictionary is what a PyTorch module is
+        called with by name, and a JAX function gets as it is.
     other : array of shape (n', …), optional
         Other inputs, for ⟨∇_w f(w, x_i), ∇_w f(w, x'_j)⟩.
-    output : int, optional
-        The column looked at where the network has several outputs.
+    output : int, sequence of int, 'all', 'trace' or regime.Sketch, optional
+        Where the network has several outputs: the one looked at; several, or all, for
+        ⟨∇f_o(x_i), ∇f_o'(x_j)⟩, the outputs of an input next to each other; 'trace' for the sum
+        over o = o' alone; a sketch for an estimate of that sum.
     memory_b : float
         Bytes for blocks of gradients.
 
     Returns
     -------
-    array of shape (n, n), or (n, n')
+    array of shape (n, n), or (n, n'); (n·m, n·m) for m outputs
 
     Raises
     ------
@@ -166,6 +275,9 @@ def tangent_kernel(
            [0., 0., 2.]])
     """
     inputs = read_inputs(X)
-    return tangent(network, params, inputs, output, memory_b).kernel(
-        inputs, None if other is None else read_inputs(other, "other")
-    )
+    columns = None if other is None else read_inputs(other, "other")
+    traced = isinstance(output, str) and output == "trace"
+    at = tangent(network, params, inputs, "all" if traced else output, memory_b)
+    if traced or at.function.outputs.one or isinstance(output, Sketch):
+        return at.kernel(inputs, columns)
+    return at.full_kernel(inputs, columns)

@@ -1,168 +1,604 @@
-"""PyTorch modules, where PyTorch is installed."""
+"""PyTorch modules, where PyTorch is installed, and other functions of PyTorch tensors."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Sequence
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..._core.arguments import Array, real_array
 from ...errors import InputError
-from .functions import Leaves, TangentFunction, along, check_alone, check_shapes, column, two_inputs
-from .gradient_features import Features
+from .functions import (
+    FLOAT,
+    OTHER_FUNCTION,
+    Leaves,
+    Portion,
+    TangentFunction,
+    check_alone,
+    check_shapes,
+)
+from .gradient_features import WORKING, Features, Part, Rows, as_array
+from .inputs import Batch, Inputs, has_integers, shape_of, two_inputs, words_of
+from .outputs import Outputs, array_of, without_padding
+from .torch_layers import Layer, along, layer_of, merged, pulled_by, slim
+from .weight_files import HALVES, half_note, is_path, read_weights
+
+DOUBLE_UP_TO = 1_000_000
+"""Weights up to which a network is computed in double precision; larger ones in single."""
+SAME = {"float64": 1e-6, "float32": 2e-3}
+"""Relative difference between a tensor's gradient and what its layer's parts give, beyond which the
+parts are not used."""
 
 
-class TorchModule(TangentFunction):
-    """module(X) -> (n,), or (n, k) with `output` the column looked at; parameters are modules or
-    state dictionaries.
+@dataclass(frozen=True)
+class Unit:
+    """Tensors whose gradients come together: those of a layer, or one that is taken as it is.
+    need: bytes that an input's features hold; taps: numbers of ∂f/∂z of one output."""
 
-    Computed in float64 on a copy of the weights, buffers included, in the mode (training or not)
-    that the module is in. Buffers, such as running means, are those of the first parameters given;
-    parameters with others are refused.
+    leaves: tuple[int, ...]
+    layer: str | None
+    need: float
+    taps: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """units in the order in which the network meets them. passing: bytes of an input on its way
+    through the network; outputs: how many are looked at."""
+
+    units: tuple[Unit, ...]
+    passing: float
+    outputs: int
+
+
+@contextlib.contextmanager
+def _plainly() -> Iterator[None]:
+    """Without fused attention, which has no second derivatives and hides its layers, and without
+    convolutions in ten bits."""
+    import torch
+
+    attention, mha, cudnn = torch.nn.attention, torch.backends.mha, torch.backends.cudnn
+    fast, short = mha.get_fastpath_enabled(), cudnn.allow_tf32
+    mha.set_fastpath_enabled(False)
+    cudnn.allow_tf32 = False
+    try:
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):
+            yield
+    finally:
+        mha.set_fastpath_enabled(fast)
+        cudnn.allow_tf32 = short
+
+
+class TorchFunction(TangentFunction):
+    """A function of tensors and inputs; computed on the device of the network, in double precision
+    up to a million weights and in single beyond."""
+
+    def __init__(self, shapes: Sequence[Any], weights: int, outputs: Outputs, device: Any) -> None:
+        self.shapes, self.outputs, self.device = list(shapes), outputs, device
+        self.double = weights <= DOUBLE_UP_TO
+        if not self.double:
+            self.notes = (f"Computed in single precision: the network has {weights:,} weights.",)
+        self._plans: dict[Any, Plan] = {}
+        self._real = False
+
+    @property
+    def dtype(self) -> Any:
+        import torch
+
+        return torch.float64 if self.double else torch.float32
+
+    @abstractmethod
+    def returned(self, tensors: Sequence[Any], X: Any) -> Any:
+        """What the network returns for a tensor or a dictionary of tensors, with these leaves."""
+
+    def layers(self) -> dict[str, tuple[Any, Layer, dict[str, int]]]:
+        """Modules that are looked into, with their kind and the leaves that they own, by name."""
+        return {}
+
+    @_plainly()
+    def values(self, leaves: Leaves, X: Inputs) -> Array:
+        import torch
+
+        tensors = self._tensors(leaves)
+        with torch.no_grad():
+            found = [as_array(self._columns(tensors, X[block])) for block in self._passes(X)]
+        return np.concatenate(found)
+
+    @_plainly()
+    def slopes(self, leaves: Leaves, X: Inputs, direction: Leaves) -> Array:
+        import torch
+
+        self._planned(leaves, X)
+        weights, step = tuple(self._tensors(leaves)), tuple(self._tensors(direction))
+        jvp: Any = torch.func.jvp
+        found = []
+        for block in self._passes(X):
+            part = X[block]
+            try:
+                with warnings.catch_warnings():  # PyTorch's own, when it first pushes forward
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    pushed = jvp(lambda *w, part=part: self._columns(w, part), weights, step)[1]
+            except (RuntimeError, NotImplementedError):  # no forward derivative
+                pushed = self._along(leaves, part, step)
+            found.append(as_array(pushed))
+        return np.concatenate(found)
+
+    def _along(self, leaves: Leaves, X: Inputs, step: Sequence[Any]) -> Any:
+        parts = self.features(leaves, X).parts
+        return sum(along(part, step[part.leaf]) for part in parts)
+
+    @_plainly()
+    def pulled(self, leaves: Leaves, X: Inputs, cotangent: Array) -> Leaves:
+        import torch
+
+        total: Any = None
+        for block in self._passes(X):
+            weights = [tensor.requires_grad_() for tensor in self._tensors(leaves)]
+            with torch.enable_grad():
+                values = self._columns(weights, X[block])
+            c = torch.as_tensor(cotangent[block], dtype=values.dtype, device=values.device)
+            found = torch.autograd.grad(values, weights, c, allow_unused=True)
+            found = [
+                torch.zeros_like(w) if g is None else g for g, w in zip(found, weights, strict=True)
+            ]
+            total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+        return tuple(as_array(part) for part in total)
+
+    @_plainly()
+    def features(self, leaves: Leaves, X: Inputs, parts: Any = None) -> Features:
+        plan = self._planned(leaves, X)
+        units = plan.units if parts is None else [plan.units[k] for k in parts]
+        tapped = plan.outputs * sum(unit.taps for unit in units)
+        size = max(1, int(2 * WORKING / (plan.passing + self._bytes * tapped)))
+        first, *others = (
+            self._features(self._tensors(leaves), X[start : start + size], units)
+            for start in range(0, len(X), size)
+        )
+        return first.joined(others)
+
+    def cost(self, leaves: Leaves, X: Inputs) -> int:
+        plan = self._planned(leaves, X)
+        return max(1, int(sum(unit.need for unit in plan.units) / FLOAT))
+
+    def portions(self, leaves: Leaves, X: Inputs, memory: float) -> list[Portion]:
+        plan = self._planned(leaves, X)
+        found: list[Portion] = []
+        held: list[int] = []
+        need = 0.0
+        for k, unit in enumerate(plan.units):
+            if held and (need + unit.need) * len(X) > memory:
+                found.append(Portion(tuple(held), need))
+                held, need = [], 0.0
+            held.append(k)
+            need += unit.need
+        return [*found, Portion(tuple(held), need)]
+
+    @property
+    def _bytes(self) -> int:
+        return 8 if self.double else 4
+
+    def _tensors(self, leaves: Sequence[Array]) -> list[Any]:
+        import torch
+
+        return [
+            torch.as_tensor(np.asarray(leaf), dtype=self.dtype, device=self.device)
+            for leaf in leaves
+        ]
+
+    def _given(self, X: Inputs) -> Any:
+        """Inputs as tensors: whole numbers whole, unless the network takes floats alone."""
+        import torch
+
+        if isinstance(X, Batch):
+            return {name: self._given_part(part) for name, part in X.parts.items()}
+        if self._real and has_integers(X):
+            return torch.as_tensor(X).to(self.device, self.dtype)
+        return self._given_part(X)
+
+    def _given_part(self, part: Array) -> Any:
+        import torch
+
+        tensor = torch.as_tensor(np.ascontiguousarray(part)).to(self.device)
+        if tensor.is_floating_point():
+            return tensor.to(self.dtype)
+        return tensor if tensor.dtype == torch.bool else tensor.long()
+
+    def _columns(self, tensors: Sequence[Any], X: Inputs) -> Any:
+        """The outputs looked at, (n, m)."""
+        values = without_padding(array_of(self.returned(tensors, self._given(X))), X)
+        self.shape = tuple(values.shape)
+        return self.outputs.looked_at(values, len(X))
+
+    def _passes(self, X: Inputs) -> list[slice]:
+        """Blocks of inputs that go through the network together."""
+        plan = self._plans.get(shape_of(X))
+        size = len(X) if plan is None else max(1, int(2 * WORKING / plan.passing))
+        return [slice(start, min(start + size, len(X))) for start in range(0, len(X), size)]
+
+    @_plainly()
+    def _planned(self, leaves: Leaves, X: Inputs) -> Plan:
+        """Which tensors' gradients are taken apart, for inputs of this shape. Inputs that influence
+        each other are refused."""
+        shape = shape_of(X)
+        if shape not in self._plans:
+            two = two_inputs(X)
+            together = self._tried(leaves, two)
+            check_alone(together[0], self.values(leaves, two[:1])[0])
+            self._plans[shape] = self._plan(self._tensors(leaves), two, together.shape[1])
+        return self._plans[shape]
+
+    def _tried(self, leaves: Leaves, X: Inputs) -> Array:
+        """Predictions; whole numbers become floats where the network fails on them."""
+        try:
+            return self.values(leaves, X)
+        except InputError:
+            if not has_integers(X):
+                raise
+            self._real = True
+            try:
+                return self.values(leaves, X)
+            except InputError:
+                self._real = False
+            raise
+
+    def _plan(self, tensors: Sequence[Any], X: Inputs, outputs: int) -> Plan:
+        """Layers whose parts give the gradients that PyTorch gives, on two inputs; whatever is left
+        is taken as it is."""
+        import torch
+
+        calls, values = self._tapped(tensors, X, None)
+        passing = sum(z.numel() for uses in calls.values() for _, z in uses) / len(X)
+        cotangent = torch.linspace(0.7, 1.3, values.numel(), dtype=values.dtype).reshape(
+            values.shape
+        )
+        cotangent = cotangent.to(values.device)
+        weights = [tensor.clone().requires_grad_() for tensor in tensors]
+        with torch.enable_grad():
+            exact = torch.autograd.grad(
+                self._columns(weights, X), weights, cotangent, allow_unused=True
+            )
+        units: list[Unit] = []
+        covered: set[int] = set()
+        for name, parts in self._parts(calls, values).items():
+            if not all(
+                self._agrees(pulled_by(part, cotangent, self.shapes[part.leaf]), exact[part.leaf])
+                for part in parts
+            ):
+                continue
+            held = [slim(part) for part in parts]
+            need = sum(a.numel() * a.element_size() for part in held for a in part.arrays())
+            taps = sum(z.numel() for _, z in calls[name])
+            leaves = tuple(part.leaf for part in parts)
+            units.append(Unit(leaves, name, need / len(X), taps // len(X)))
+            covered.update(leaves)
+        sizes = {k: int(np.prod(shape)) for k, shape in enumerate(self.shapes)}
+        whole = [
+            Unit((k,), None, 2.0 * self._bytes * outputs * size)
+            for k, size in sizes.items()
+            if k not in covered
+        ]
+        if whole:
+            passing = max(passing, outputs * max(sizes[unit.leaves[0]] for unit in whole))
+        return Plan((*units, *whole), 4.0 * self._bytes * (passing + values.shape[1]), outputs)
+
+    def _agrees(self, found: Any, exact: Any) -> bool:
+        if exact is None:
+            return not bool(found.any())
+        size = float(exact.norm())
+        return float((found - exact).norm()) <= SAME[str(self.dtype).rpartition(".")[2]] * size
+
+    def _features(self, tensors: Sequence[Any], X: Inputs, units: Sequence[Unit]) -> Features:
+        names = {unit.layer for unit in units if unit.layer is not None}
+        whole = [unit.leaves[0] for unit in units if unit.layer is None]
+        parts: list[Part] = []
+        if names:
+            calls, values = self._tapped(tensors, X, names)
+            made = self._parts(calls, values)
+            parts += [slim(part) for name in names for part in made[name]]
+            parts.sort(key=lambda part: part.leaf)
+            predictions = as_array(values)
+        else:
+            predictions = self.values(tuple(as_array(t) for t in tensors), X)
+        if whole:
+            parts += self._rows(tensors, X, whole)
+        return Features(predictions, tuple(parts))
+
+    def _tapped(
+        self, tensors: Sequence[Any], X: Inputs, names: set[str] | None
+    ) -> tuple[dict[str, list[tuple[Any, Any]]], Any]:
+        """What comes into these layers, all where none are named, and a zero added to what comes
+        out, call by call; and the predictions."""
+        import torch
+
+        calls: dict[str, list[tuple[Any, Any]]] = {}
+        with contextlib.ExitStack() as hooks, torch.enable_grad():
+            for name, (module, kind, _) in self.layers().items():
+                if names is not None and name not in names:
+                    continue
+
+                def tap(
+                    module: Any,
+                    given: Any,
+                    named: Any,
+                    out: Any,
+                    name: str = name,
+                    kind: Layer = kind,
+                ) -> Any:
+                    incoming = (*given, *named.values())[0].detach()
+                    zero = torch.zeros_like(out, requires_grad=True)
+                    calls.setdefault(name, []).append((kind.taken(module, incoming), zero))
+                    return out + zero
+
+                handle = module.register_forward_hook(tap, with_kwargs=True)
+                hooks.callback(handle.remove)
+            values = self._columns(tensors, X)
+        return calls, values
+
+    def _parts(self, calls: dict[str, list[tuple[Any, Any]]], values: Any) -> dict[str, list[Part]]:
+        """The parts of every layer that was called, from ∂f_o/∂z of each output."""
+        import torch
+
+        if not calls:
+            return {}
+        zeros = [z for uses in calls.values() for _, z in uses]
+        backs: list[list[Any]] = [[] for _ in zeros]
+        count = values.shape[1]
+        for o in range(count):
+            found = torch.autograd.grad(
+                values[:, o].sum(), zeros, retain_graph=o + 1 < count, allow_unused=True
+            )
+            for kept, back, z in zip(backs, found, zeros, strict=True):
+                kept.append(torch.zeros_like(z) if back is None else back)
+        stacked = iter([torch.stack(kept) for kept in backs])
+        parts = {}
+        known = self.layers()
+        for name, uses in calls.items():
+            module, kind, leaves = known[name]
+            made = [
+                kind.parts(module, leaves, incoming, back)
+                for (incoming, _), back in zip(uses, stacked, strict=False)
+            ]
+            if len(made) == 1 or kind.repeats:
+                parts[name] = merged(made)
+        return parts
+
+    def _rows(self, tensors: Sequence[Any], X: Inputs, whole: Sequence[int]) -> list[Part]:
+        """Gradients in these tensors as they are, input by input."""
+        import torch
+
+        def one(chosen: Sequence[Any], k: int) -> Any:
+            given = list(tensors)
+            for place, tensor in zip(whole, chosen, strict=True):
+                given[place] = tensor
+            return self._columns(given, X[k : k + 1])[0]
+
+        found: list[list[Any]] = [[] for _ in whole]
+        for k in range(len(X)):
+            chosen = [tensors[place].detach().clone().requires_grad_() for place in whole]
+            with torch.enable_grad():
+                values = one(chosen, k)
+            rows = [
+                torch.autograd.grad(
+                    value, chosen, retain_graph=o + 1 < len(values), allow_unused=True
+                )
+                for o, value in enumerate(values)
+            ]
+            for place, tensor in enumerate(chosen):
+                found[place].append(
+                    torch.stack(
+                        [
+                            (torch.zeros_like(tensor) if row[place] is None else row[place]).ravel()
+                            for row in rows
+                        ]
+                    )
+                )
+        return [Rows(place, torch.stack(rows)) for place, rows in zip(whole, found, strict=True)]
+
+
+class TorchModule(TorchFunction):
+    """module(X), or module(**X) for a dictionary; parameters are modules, state dictionaries or
+    paths of files that hold one.
+
+    Computed on a copy of the weights, buffers included, in the mode (training or not) that the
+    module is in. Buffers, such as running means, and frozen parameters are those of the first
+    parameters given, or of `fixed`; without it, parameters with others are refused.
     """
 
-    def __init__(self, module: Any, params: Any, output: int | None = None) -> None:
-        self.module, self.output = module, output
-        self.names = [
-            name for name, parameter in module.named_parameters() if parameter.requires_grad
-        ]
-        weights = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
-        tied = {
+    def __init__(self, module: Any, params: Any, outputs: Outputs, fixed: Any = None) -> None:
+        self.module, self.fixed = module, fixed is not None
+        trained = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        if not trained:
+            raise InputError("network: the module has no parameter that requires a gradient")
+        self.names = [name for name, _ in trained]
+        self._ids = {id(parameter): k for k, (_, parameter) in enumerate(trained)}
+        everything = list(module.parameters())
+        super().__init__(
+            [tuple(parameter.shape) for _, parameter in trained],
+            sum(parameter.numel() for parameter in everything),
+            outputs,
+            everything[0].device,
+        )
+        self.tied = {
             name
             for name, tensor in module.named_parameters(remove_duplicate=False)
-            if id(tensor) in weights
+            if id(tensor) in self._ids
         }
-        state = {**dict(module.named_buffers()), **_state(module if params is None else params)}
-        self.static = {name: _double(tensor) for name, tensor in state.items() if name not in tied}
-        self._alone: set[tuple[int, ...]] = set()
-        self.shapes = [
-            tuple(parameter.shape) for parameter in module.parameters() if parameter.requires_grad
-        ]
-        if not self.names:
-            raise InputError("network: the module has no parameter that requires a gradient")
+        self.own = {**dict(module.named_buffers()), **dict(module.state_dict(keep_vars=True))}
+        given = params if fixed is None else fixed
+        state = {**self.own, **({} if given is None else self._state("params", given))}
+        self.static = {
+            name: self._kept(tensor) for name, tensor in state.items() if name not in self.tied
+        }
+        self._layers = dict(self._looked_into())
 
     @staticmethod
     def serves(fn: Any) -> bool:
         torch = sys.modules.get("torch")
         return torch is not None and isinstance(fn, torch.nn.Module)
 
+    def layers(self) -> dict[str, tuple[Any, Layer, dict[str, int]]]:
+        return self._layers
+
+    def _looked_into(self) -> Iterator[tuple[str, tuple[Any, Layer, dict[str, int]]]]:
+        owners: dict[int, int] = {}
+        for module in self.module.modules():
+            for parameter in module._parameters.values():
+                owners[id(parameter)] = owners.get(id(parameter), 0) + 1
+        for name, module in self.module.named_modules():
+            kind = layer_of(module)
+            leaves = {
+                word: self._ids[id(parameter)]
+                for word, parameter in module._parameters.items()
+                if id(parameter) in self._ids and owners[id(parameter)] == 1
+            }
+            if kind is not None and leaves:
+                yield name, (module, kind, leaves)
+
     def leaves(self, name: str, params: Any) -> Leaves:
-        state = _state(params)
+        state = self._state(name, params)
         missing = [word for word in self.names if word not in state]
         if missing:
             raise InputError(
                 f"{name}: no tensor {missing[0]!r}, which the module has; give a module or its "
                 "state_dict()"
             )
+        unknown = [word for word in state if word not in self.own]
+        if unknown:
+            raise InputError(
+                f"{name}: a tensor {unknown[0]!r}, which the module has not: weights of another "
+                "architecture?"
+            )
         changed = [
             k
             for k, t in self.static.items()
-            if k in state and t.is_floating_point() and not t.equal(_double(state[k]))
+            if not self.fixed
+            and k in state
+            and t.is_floating_point()
+            and not t.equal(self._kept(state[k]))
         ]
         if changed:
-            raise InputError(
-                f"{name}: {changed[0]!r}, which is not trained by gradients, differs from the "
-                "first parameters': the same weights"
-                " mean another function there; give all of them the same one, say that of the "
-                "trained network"
-            )
+            raise InputError(f"{name}: {changed[0]!r}{OTHER_FUNCTION}")
         found = tuple(
             real_array(f"{name}[{word!r}]", state[word].detach().cpu().double().numpy())
             for word in self.names
         )
         check_shapes(name, [leaf.shape for leaf in found], self.shapes, self.names)
+        halves = {str(state[word].dtype).rpartition(".")[2] for word in self.names} & HALVES.keys()
+        if halves:
+            self.notes = tuple(dict.fromkeys((*self.notes, half_note(halves.pop()))))
         return found
 
     def rebuilt(self, leaves: Sequence[Array]) -> Any:
-        return {**self.static, **self._tensors(leaves)}
+        return {**self.static, **dict(zip(self.names, self._tensors(leaves), strict=True))}
 
-    def predictions(self, leaves: Leaves, X: Array) -> Array:
-        import torch
-
-        with torch.no_grad():
-            return self._column(self._tensors(leaves), torch.as_tensor(X)).numpy()
-
-    def features(self, leaves: Leaves, X: Array) -> Features:
-        import torch
-
-        self._check(leaves, X)
-        weights = self._tensors(leaves)
-        one = torch.func.grad_and_value(lambda w, x: self._column(w, x[None])[0])
-        try:
-            gradients, values = torch.func.vmap(one, in_dims=(None, 0), randomness="same")(
-                weights, torch.as_tensor(X)
-            )
-        except RuntimeError as error:
-            raise InputError(
-                f"network: PyTorch has no gradients of it, input by input: {_first_line(error)}"
-            ) from None
-        rows = tuple(gradients[name].detach().reshape(len(X), -1).numpy() for name in self.names)
-        return Features(values.detach().numpy(), (), rows)
-
-    def pushforward(self, leaves: Leaves, X: Array, direction: Leaves) -> Array:
-        return along(self.features(leaves, X), direction)
-
-    def pullback(self, leaves: Leaves, X: Array, cotangent: Array) -> Leaves:
-        import torch
-
-        vjp: Any = torch.func.vjp
-        _, pull = vjp(lambda w: self._column(w, torch.as_tensor(X)), self._tensors(leaves))
-        (found,) = pull(torch.as_tensor(cotangent))
-        return tuple(found[name].detach().numpy() for name in self.names)
-
-    def cost(self, leaves: Leaves, X: Array) -> int:
-        return 2 * sum(leaf.size for leaf in leaves)
-
-    def _tensors(self, leaves: Sequence[Array]) -> dict[str, Any]:
-        import torch
-
-        return {
-            name: torch.as_tensor(np.asarray(leaf))
-            for name, leaf in zip(self.names, leaves, strict=True)
-        }
-
-    def _column(self, weights: dict[str, Any], X: Any) -> Any:
+    def returned(self, tensors: Sequence[Any], X: Any) -> Any:
         import torch
 
         static = {name: tensor.clone() for name, tensor in self.static.items()}
+        weights = dict(zip(self.names, tensors, strict=True))
+        args, named = ((), X) if isinstance(X, dict) else ((X,), {})
         try:
-            values = torch.func.functional_call(self.module, {**static, **weights}, (X,))
-        except (RuntimeError, ValueError, IndexError) as error:
+            return torch.func.functional_call(self.module, {**static, **weights}, args, named)
+        except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as error:
+            if "jvp" in str(error) or "forward AD" in str(error):
+                raise
             mode = "training" if self.module.training else "evaluation"
+            words = words_of(Batch(X)) if named else words_of_tensor(X)
             raise InputError(
-                f"network: the module fails on float64 inputs, in {mode} mode: {_first_line(error)}"
+                f"network: the module fails on {words}, in {mode} mode: {_first_line(error)}"
             ) from None
-        return column(values, X.shape[0], self.output)
 
-    def _check(self, leaves: Leaves, X: Array) -> None:
-        """Refuse inputs that influence each other, once for a shape."""
-        if X.shape[1:] in self._alone:
-            return
-        two = two_inputs(X)
-        check_alone(
-            float(self.predictions(leaves, two)[0]), float(self.predictions(leaves, two[:1])[0])
+    def _kept(self, tensor: Any) -> Any:
+        """A copy in the precision that is computed in."""
+        tensor = tensor.detach().to(self.device).clone()
+        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+    def _state(self, name: str, params: Any) -> dict[str, Any]:
+        """Tensors by the module's names: of a module, a state dictionary or a file."""
+        import torch
+
+        if TorchModule.serves(params):
+            return {**dict(params.named_buffers()), **dict(params.state_dict())}
+        if is_path(params):
+            params = read_weights(name, params)
+        if not isinstance(params, Mapping) or not all(
+            isinstance(tensor, (torch.Tensor, np.ndarray)) for tensor in params.values()
+        ):
+            raise InputError(
+                f"{name}: expected a module, its state_dict() or the path of one, found "
+                f"{type(params).__name__}"
+            )
+        return {
+            self._renamed(str(word)): torch.as_tensor(tensor) for word, tensor in params.items()
+        }
+
+    def _renamed(self, word: str) -> str:
+        """Names as wrappers and adapters write them, in the module's own words."""
+        for prefix in ("_orig_mod.", "module."):
+            if word not in self.own and word.removeprefix(prefix) in self.own:
+                return word.removeprefix(prefix)
+        stem, _, last = word.rpartition(".")
+        adapter = f"{stem}.default.{last}"  # as PEFT leaves it out of its files
+        return adapter if word not in self.own and adapter in self.own else word
+
+
+class TorchTree(TorchFunction):
+    """fn({'params': …, 'rest': …}, X) on tensors by name; opened(name, given) makes such a tree of
+    arrays."""
+
+    def __init__(
+        self, fn: Any, params: Any, outputs: Outputs, opened: Callable[[str, Any], Any], fixed: Any
+    ) -> None:
+        import torch
+
+        first = opened("params", params if fixed is None else fixed)
+        self.fn, self.opened, self.fixed = fn, opened, fixed is not None
+        self.names = list(first["params"])
+        shapes = [array.shape for array in first["params"].values()]
+        super().__init__(
+            shapes, sum(int(np.prod(shape)) for shape in shapes), outputs, torch.device("cpu")
         )
-        self._alone.add(X.shape[1:])
+        self.rest = first["rest"]
+
+    def leaves(self, name: str, params: Any) -> Leaves:
+        tree = self.opened(name, params)
+        for word, array in tree["rest"].items():
+            if not self.fixed and not np.array_equal(array, self.rest[word]):
+                raise InputError(f"{name}: {word!r}{OTHER_FUNCTION}")
+        found = tuple(
+            real_array(f"{name}[{word!r}]", array) for word, array in tree["params"].items()
+        )
+        check_shapes(name, [leaf.shape for leaf in found], self.shapes, self.names)
+        return found
+
+    def rebuilt(self, leaves: Sequence[Array]) -> Any:
+        return {"params": dict(zip(self.names, leaves, strict=True)), "rest": self.rest}
+
+    def returned(self, tensors: Sequence[Any], X: Any) -> Any:
+        import torch
+
+        rest = {
+            word: torch.as_tensor(
+                array, dtype=self.dtype if array.dtype.kind == "f" else None, device=self.device
+            )
+            for word, array in self.rest.items()
+        }
+        try:
+            return self.fn({"params": dict(zip(self.names, tensors, strict=True)), "rest": rest}, X)
+        except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            words = words_of(Batch(X)) if isinstance(X, dict) else words_of_tensor(X)
+            raise InputError(f"network: fails on {words}: {_first_line(error)}") from None
 
 
-def _double(tensor: Any) -> Any:
-    """A copy on the CPU, in double precision."""
-    tensor = tensor.detach().cpu().clone()
-    return tensor.double() if tensor.is_floating_point() else tensor
+def words_of_tensor(X: Any) -> str:
+    return f"{str(X.dtype).rpartition('.')[2]} inputs of shape {tuple(X.shape)}"
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
-
-
-def _state(params: Any) -> dict[str, Any]:
-    """Tensors by name: of a module, or as given."""
-    if TorchModule.serves(params):
-        return dict(params.state_dict())
-    if not isinstance(params, dict):
-        raise InputError(
-            f"params: expected a module or its state_dict(), found {type(params).__name__}"
-        )
-    return params
+    return (str(error) or type(error).__name__).splitlines()[0]
