@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 
+from biasflow._numerics import compilation
 from biasflow.flows.relu.small_algebra import dot, norm
 
 
@@ -24,3 +25,19 @@ def test_a_caller_of_another_kind_links_what_kernels_call():
         return norm(u)
 
     assert outer(np.full(4, 3.0)) == 6.0
+
+
+def test_with_another_release_of_numba_kernels_are_its_own(monkeypatch):
+    monkeypatch.setattr(compilation, "KNOWN", "0.1.")
+
+    @compilation.seldom_borrowing
+    def doubled(u):
+        return 2 * u[0]
+
+    @compilation.entry
+    def outer(u):
+        return doubled(u) + 1
+
+    assert doubled(np.ones(2)) == 2.0 and outer(np.ones(2)) == 3.0
+    (plain,) = doubled.overloads.values()
+    assert plain.library.get_pointer_to_function(plain.fndesc.llvm_func_name) != 0

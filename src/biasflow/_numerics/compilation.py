@@ -24,13 +24,14 @@ from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
 from .deadlines import Deadline
-from .linked_kernels import ApartEntryCompiler, EntryCompiler, linked
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
 """Sums may be reordered, as vectorised loops need; infinities and NaN keep their meaning."""
 
-
+KNOWN = "0.68."
+"""Releases of Numba whose inner workings `linked_kernels` rests on. With others kernels are
+compiled as Numba does it: the same results, after twice the time."""
 LOOK_S = 0.1
 """Between two looks at a lock: short beside any compilation."""
 PATIENCE_S = 600.0
@@ -58,35 +59,53 @@ def stamp_of_folder(file: str) -> int:
 
 def inner(kernel: Kernel) -> Kernel:
     """Compile a function that entry points call, and only they can."""
-    return cast(Kernel, linked(kernel, REORDERED))
+    return cast(Kernel, _linked(kernel, REORDERED))
 
 
 def borrowing(kernel: Kernel) -> Kernel:
     """The same for a function that only works on arrays it is given and gives none back: whoever
     calls holds them, and no references are counted. To count takes an atomic addition for every
     array of every named tuple that is passed on: a quarter of the time of a small ReLU flow."""
-    return cast(Kernel, linked(kernel, REORDERED, counted=False))
+    return cast(Kernel, _linked(kernel, REORDERED, counted=False))
 
 
 def seldom(kernel: Kernel) -> Kernel:
     """`inner` for a function that seldom runs, or that leaves its work to others: quick to compile,
     and called where others are copied into their callers."""
-    return cast(Kernel, linked(kernel, REORDERED, seldom=True))
+    return cast(Kernel, _linked(kernel, REORDERED, seldom=True))
 
 
 def seldom_borrowing(kernel: Kernel) -> Kernel:
     """`borrowing` for such a function."""
-    return cast(Kernel, linked(kernel, REORDERED, counted=False, seldom=True))
+    return cast(Kernel, _linked(kernel, REORDERED, counted=False, seldom=True))
 
 
 def ordered(kernel: Kernel) -> Kernel:
     """The same without reordering, where the order of operations carries the accuracy."""
-    return cast(Kernel, linked(kernel, {"contract"}))
+    return cast(Kernel, _linked(kernel, {"contract"}))
 
 
 def finite(kernel: Kernel) -> Kernel:
     """The same for finite numbers only, as the vectorised maximum needs."""
-    return cast(Kernel, linked(kernel, True))
+    return cast(Kernel, _linked(kernel, True))
+
+
+def _linked(kernel: Kernel, fastmath: Any, **how: bool) -> Any:
+    if numba.__version__.startswith(KNOWN):
+        from .linked_kernels import linked
+
+        return linked(kernel, fastmath, **how)
+    compiled: Any = numba.njit
+    return compiled(error_model="numpy", fastmath=fastmath)(kernel)
+
+
+def _entry_options(drives: bool) -> dict[str, Any]:
+    if not numba.__version__.startswith(KNOWN):
+        return {}
+    from .linked_kernels import ApartEntryCompiler, EntryCompiler
+
+    chosen = ApartEntryCompiler if drives else EntryCompiler
+    return {"pipeline_class": chosen, "no_cfunc_wrapper": True}
 
 
 def entry(kernel: Kernel, drives: bool = False) -> Kernel:
@@ -96,13 +115,9 @@ def entry(kernel: Kernel, drives: bool = False) -> Kernel:
     drives: whether it leaves its work to others, as `seldom`.
     """
     compiled: Any = numba.njit
-    made = compiled(
-        nogil=True,
-        error_model="numpy",
-        fastmath=REORDERED,
-        pipeline_class=ApartEntryCompiler if drives else EntryCompiler,
-        no_cfunc_wrapper=True,
-    )(kernel)
+    made = compiled(nogil=True, error_model="numpy", fastmath=REORDERED, **_entry_options(drives))(
+        kernel
+    )
     if hasattr(made, "compile"):  # else Numba is told to leave functions as they are
         _share(made)
     return cast(Kernel, made)
