@@ -49,7 +49,7 @@ def diagnostic_entries() -> dict[str, Entry]:
 
     return {
         "probe": Entry(
-            ("probe", "Probe", "Estimate", "Sketch"),
+            ("probe", "Probe", "Estimate"),
             lambda X, y=None, **rest: bf.probe(shallow, [weights, moved], X, y, **rest),
             {"X": draw(6, 3, seed=7), "y": draw(6, seed=8)},
             {**X_y, "times": TIMES, "keys": WORK},
