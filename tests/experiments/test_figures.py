@@ -108,7 +108,7 @@ def test_small_grid_draws():
 
 
 FAST = (
-    *("R/fig1", "R/fig4", "R/fig5", "W/fig4e", "W/fig4f", "W/fig6"),
+    *("R/fig1", "R/fig4", "R/fig5", "W/fig4e", "W/fig4f", "W/fig6", "W/scales"),
     *("B/fig2", "B/fig3", "B/fig5", "C/fig4"),
 )
 """Figures whose quick preset takes less than three seconds."""

@@ -9,6 +9,7 @@ import xarray
 
 import biasflow as bf
 from biasflow.experiments import experiment
+from biasflow.experiments.regimes.image_drawing import _best_by_scale
 from biasflow.experiments.regimes.image_figures import at_step, best_step, step_at_edge
 from biasflow.experiments.regimes.image_results import (
     VGG_RESULTS,
@@ -152,26 +153,62 @@ def test_what_was_found_on_the_gpu():
     assert moved.sel(reading="unbiased", alpha=50) < 0.1 * moved.sel(reading="as drawn", alpha=50)
 
 
+def test_what_was_found_over_scales_and_widths():
+    """The statements of the caption of W/scales, on the shipped numbers."""
+    summary = bf.figure("W/scales")
+    assert summary["transition"].values.round(2)[:, [0, -1]].tolist() == [
+        [0.88, 0.32],
+        [0.94, 0.51],
+    ]
+    assert np.all(np.diff(summary["transition"].values, axis=1) < 0)  # at every width
+    assert np.all(summary["transition"].diff("depth") > 0)
+    for depth, told in ((3, (-0.39, 0.04)), (5, (-0.22, 0.04))):
+        power = summary.attrs[f"power of the width, depth {depth}"]
+        error = summary.attrs[f"its standard error, depth {depth}"]
+        assert (round(power, 2), round(error, 2)) == told
+        assert abs(power + 1 / depth) <= 2 * error  # what is expected
+    last = summary.isel(time=-1).mean("seed").sel(depth=3)
+    errors = (100 * last["test_error"]).round()
+    assert 8 <= errors.sel(scale=0.1).min() <= errors.sel(scale=0.1).max() <= 9
+    assert 9 <= errors.sel(scale=3.0).min() <= errors.sel(scale=3.0).max() <= 16
+    assert np.all(last["test_error"].sel(scale=0.1) < last["test_error"].sel(scale=3.0))
+    moved = summary["kernel_movement"].mean("seed").sel(depth=3, width=64)
+    assert moved.sel(scale=0.1, time=10) > 1 and moved.sel(scale=3.0).max() < 0.002
+    fallen = summary["train_loss"].mean("seed").sel(depth=3, width=64, scale=0.1, time=10)
+    assert fallen > 0.9  # the kernel moved before the loss
+    whole = shipped("scales-1.nc")["train_loss"].isel(time=-1)
+    unfit = whole.where(whole > 0.2, drop=True)
+    assert whole.size == 300 and summary.attrs["trainings that did not fit"] == unfit.count() == 9
+    assert unfit["depth"].values.tolist() == [5] and unfit["scale"].values.tolist() == [3.0]
+    assert unfit["width"].values.tolist() == [16, 32, 64]
+
+
 def test_what_was_found_on_cifar10():
     """The statements of the captions of W/fig4f and fig6, on the shipped numbers."""
     summary = bf.figure("W/fig4f")
-    borne = summary.sel(training=(summary["kind"] == "borne").values).set_index(training="alpha")
-    borne = borne.dropna("training", subset=["test_error"]).sortby("training")
-    assert borne["training"].values.tolist() == [0.5, 0.7, 1.0, 1.5, 2.0]
-    assert (100 * borne["test_error"].values).round().tolist() == [23, 23, 32, 37, 38]
-    assert borne["epochs_used"].values.tolist() == [25, 20, 90, 350, 165]
-    assert (100 * borne["train_error"].values).round(1).tolist() == [0, 0, 0.1, 0.9, 6.0]
+    borne = _best_by_scale(summary, "borne")
+    assert borne["alpha"].values.tolist() == [0.3, 0.5, 0.7, 1, 1.25, 1.5, 2, 3]
+    assert (100 * borne["test_error"].values).round().tolist() == [27, 23, 23, 32, 36, 37, 38, 38]
+    left = 50_000 * borne["train_error"].values
+    assert left.round(3).tolist() == [0, 0, 0, 0, 0, 2, 0, 2]
+    assert (borne["momentum"] > 0).values.tolist() == [False] * 4 + [True] * 4
+    assert borne["epochs_used"].values[[5, 7]].tolist() == [135, 135]
     gradient = borne["gradient_distance"].values
-    assert (
-        gradient[0] > 0.9
-        and gradient[1] > 0.9
-        and gradient.round(3)[2:].tolist()
-        == [
-            0.491,
-            0.035,
-            0.003,
-        ]
+    assert (gradient[:3] > 0.9).all() and (gradient[3:] < gradient[2:-1]).all()
+    assert gradient[[3, 5, 7]] == pytest.approx([0.50, 0.052, 5.1e-4], rel=0.01)
+    papers = summary.sel(training=(summary["kind"] == "W's").values)
+    papers = papers.set_index(training="alpha").sortby("training")
+    assert papers["epochs_used"].values.tolist() == [40, 90, 90, 50]  # α = 0.3, 0.5, 1, 2
+    assert (100 * papers["train_error"].values).round().tolist() == [88, 72, 30, 0]
+    assert round(100 * float(papers["test_error"][-1])) == 47
+    assert 20 < float(papers["train_loss_history"][-1].max()) < 40
+    plain, pushed = (
+        summary["train_loss_history"].sel(training=f"unbiased 1.5 7.7e-06 tensorfloat32 0{more}")
+        for more in ("", " momentum 0.9")
     )
+    curve = pushed.dropna("epoch")
+    same = np.interp(350, 10 * curve["epoch"], curve)  # an epoch with momentum is worth ten
+    assert same == pytest.approx(float(plain.sel(epoch=350)), rel=0.15)
     errors = 100 * summary["test_error"].sel(
         training=[f"unbiased 1 0.05 {precision} 0" for precision in ("bfloat16", "tensorfloat32")]
     )
@@ -267,7 +304,7 @@ def test_one_command_makes_the_shipped_file_and_goes_on(made_up, tmp_path, monke
 @pytest.mark.parametrize(
     "id, preset, changed, sentence",
     [
-        ("W/fig1", "paper", [], "has no shipped results; W/fig4e, W/fig4f has"),
+        ("W/fig1", "paper", [], "has no shipped results; W/fig4e, W/fig4f, W/scales has"),
         ("W/fig4f", "paper", ['training=["fast"]'], "expected a reading, a scale, a step"),
         ("W/fig4f", "paper", ['training=["centred 1 0.1 float32 0"]'], "reading"),
         ("W/fig4f", "paper", ['training=["unbiased 1 0.1 float16 0"]'], "precision"),

@@ -38,13 +38,13 @@ def test_every_figure_works_by_name_with_its_presets(name):
 def test_shipped_results_come_out_of_a_spec():
     spec = parse_spec({"function": "W/fig4f", "preset": "quick"})
     assert "test_error" in sweep(spec.point, spec.grid)
-    spec = parse_spec({"function": "W/fig4f", "settings": {"shipped_in": "fig4f-2.nc"}})
+    spec = parse_spec({"function": "W/fig4f", "settings": {"shipped_in": "fig4f-3.nc"}})
     assert "test_error" in sweep(spec.point, spec.grid)
 
 
-@pytest.mark.parametrize("name", ["W/fig4e", "W/fig4f", "W/fig6"])
+@pytest.mark.parametrize("name", ["W/fig4e", "W/fig4f", "W/fig6", "W/scales"])
 @pytest.mark.parametrize(
-    "place", ["/dev/zero", "../__init__.py", "sub/fig4f-2.nc", ["fig4f-2.nc"], 3]
+    "place", ["/dev/zero", "../__init__.py", "sub/fig4f-3.nc", ["fig4f-3.nc"], 3]
 )
 def test_a_spec_reads_nothing_but_what_travels_with_the_package(tmp_path, name, place):
     """The name of a file of results was joined to a folder: '/any/path.nc' left it."""

@@ -52,6 +52,22 @@ def test_one_step_is_gradient_descent():
     ].tolist() == [0, 1]
 
 
+def test_momentum_adds_a_share_of_the_last_move_and_begins_anew():
+    """Full batches: an epoch is a step. Two stretches of three, against NumPy in float64."""
+    arrays, schedule = made(), EpochSchedule(40, 6, 3, loss=1e-9, momentum=0.8)
+    (run,) = train_classifiers(NETWORK, arrays, [Run(1.0, 0.1)], schedule)
+    params, last = run.start, [0.0, 0.0]
+    for epoch in range(6):
+        last = [0.0, 0.0] if epoch == 3 else last
+        W, A, _ = reference_step(params, arrays.train_x, arrays.train_y, 0.1)
+        held = [np.asarray(leaf, np.float64) for leaf in (params.hidden[0], params.output)]
+        last = [0.8 * old + new - at for old, new, at in zip(last, (W, A), held, strict=True)]
+        hidden, output = (at + move for at, move in zip(held, last, strict=True))
+        params = ClassifierParams((hidden,), output)
+    assert np.asarray(run.params.hidden[0]) == pytest.approx(params.hidden[0], abs=2000 * EPS)
+    assert np.asarray(run.params.output) == pytest.approx(params.output, abs=2000 * EPS)
+
+
 def test_lanes_do_not_change_a_run():
     arrays, schedule = made(), EpochSchedule(8, 20, 5, loss=1e-2)
     runs = [

@@ -70,7 +70,12 @@ class Lanes:
         self._inputs = self.train[0].astype(narrow)
         self.test = jnp.asarray(arrays.test_x, jnp.float32), jnp.asarray(arrays.test_y, jnp.int32)
         self.programs = _programs(
-            network, schedule.batch, schedule.every, schedule.precision, schedule.summed_apart
+            network,
+            schedule.batch,
+            schedule.every,
+            schedule.precision,
+            schedule.summed_apart,
+            schedule.momentum,
         )
         self._subtracting, self._one_order = subtracting, one_order
 
@@ -140,7 +145,7 @@ class _Programs:
 
 @functools.lru_cache(maxsize=8)
 def _programs(
-    network: Any, batch: int, every: int, precision: str, summed_apart: bool
+    network: Any, batch: int, every: int, precision: str, summed_apart: bool, momentum: float
 ) -> _Programs:
     import jax
     import jax.numpy as jnp
@@ -153,24 +158,28 @@ def _programs(
         return cross_entropy(network(params, x) - shift, y)
 
     def advance(params: Any, step: Any, key: Any, shift: Any, X: Any, Y: Any) -> Any:
-        def one_batch(moved: Any, rows: Any) -> Any:
+        def one_batch(state: Any, rows: Any) -> Any:
+            moved, last = state
             params = jax.tree.map(operator.add, base, moved) if summed_apart else moved
             local = shift[rows] if shift.shape[0] > 1 else shift
             # the step is in what is differentiated, so that the sum below can be a part of the
             # product that makes the gradient, which then is never written
             moves = jax.grad(lambda params: -step * risk(params, X[rows], local, Y[rows]))(params)
-            return jax.tree.map(operator.add, moved, moves), None
+            if momentum:
+                moves = last = jax.tree.map(lambda old, new: momentum * old + new, last, moves)
+            return (jax.tree.map(operator.add, moved, moves), last), None
 
-        def one_epoch(moved: Any, key: Any) -> Any:
+        def one_epoch(state: Any, key: Any) -> Any:
             used = len(X) // batch * batch  # the rest waits for another permutation
             order = jax.random.permutation(key, len(X))[:used].reshape(-1, batch)
-            return jax.lax.scan(one_batch, moved, order)
+            return jax.lax.scan(one_batch, state, order)
 
         base, moved = params, params
         if summed_apart:
             moved = jax.tree.map(jnp.zeros_like, params)
+        last = jax.tree.map(jnp.zeros_like, params) if momentum else None
         with jax.default_matmul_precision(products):
-            moved = jax.lax.scan(one_epoch, moved, jax.random.split(key, every))[0]
+            moved = jax.lax.scan(one_epoch, (moved, last), jax.random.split(key, every))[0][0]
         return jax.tree.map(operator.add, base, moved) if summed_apart else moved
 
     def by_blocks(params: Any, X: Any, products: str, size: int) -> Any:

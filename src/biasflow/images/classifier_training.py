@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arguments import Array, one_of, positive_float, positive_int
+from .._core.arguments import Array, one_of, positive_float, positive_int, real_number
 from .._core.results import Result
 from .._numerics.double_precision import jax_in_double
 from ..errors import InputError
@@ -35,7 +35,7 @@ from .classifier_programs import Arrays, Lanes, Run
 PRECISIONS = ("bfloat16", "tensorfloat32", "float32")
 HISTORY = ("epoch", "train_loss", "train_error", "test_error")
 """Columns of `TrainedClassifier.history`."""
-SCHEDULE = ("batch", "every", "precision", "summed_apart")
+SCHEDULE = ("batch", "every", "precision", "summed_apart", "momentum")
 NUMBERS = 1
 """To be raised where a change of programs or networks changes the numbers of trainings: checkpoints
 of other numbers are refused, and outlive every other change, of Python too."""
@@ -47,7 +47,8 @@ class EpochSchedule:
     training error), most lanes. growth: a run is measured again when its epochs have grown by this
     share; a measurement can take as long as several epochs. summed_apart: moves are added up for
     `every` epochs before the weights take them: a single one can be less than the rounding of a
-    large weight."""
+    large weight. momentum: the share of the last move that is added to the next; it begins anew
+    every `every` epochs, so that checkpoints need not hold it."""
 
     batch: int = 256
     epochs: int = 500
@@ -57,10 +58,13 @@ class EpochSchedule:
     lanes: int = 16
     growth: float = 0.0
     summed_apart: bool = False
+    momentum: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "every", "lanes"):
             positive_int(name, getattr(self, name))
+        if not 0 <= real_number("momentum", self.momentum) < 1:
+            raise InputError(f"momentum: expected a number in [0, 1), found {self.momentum}")
         positive_float("loss", self.loss)
         one_of("precision", self.precision, PRECISIONS)
         if self.epochs % self.every:

@@ -1,8 +1,8 @@
 """The trainings behind W/fig4f and fig6: the VGG11-like network on CIFAR-10, one run at a time.
 
 A training has a name that says what it is: 'unbiased 1 0.05 bfloat16 0' is the reading, the scale,
-the step, the precision of its products and the seed. 'unbiased' learns f(w) − f(w₀), 'as drawn'
-learns f, 'output layer' leaves the layers below where they started.
+the step, the precision of its products and the seed; 'momentum 0.9' may follow. 'unbiased' learns
+f(w) − f(w₀), 'as drawn' learns f, 'output layer' leaves the layers below where they started.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import xarray
 
 READINGS = ("unbiased", "as drawn", "output layer")
+MOMENTUM = "momentum"
 GROWTH = 0.2
 """A run is measured again when its epochs have grown by this share."""
 
@@ -56,21 +57,27 @@ class Training:
     step: float
     precision: str
     seed: int
+    momentum: float = 0.0
 
     @property
     def name(self) -> str:
-        return f"{self.reading} {self.alpha:g} {self.step:g} {self.precision} {self.seed}"
+        plain = f"{self.reading} {self.alpha:g} {self.step:g} {self.precision} {self.seed}"
+        return plain + (f" {MOMENTUM} {self.momentum:g}" if self.momentum else "")
 
 
 def read_training(name: str) -> Training:
     """A training by its name, or an error that says what a name is."""
     try:
-        *words, alpha, step, precision, seed = name.split()
-        found = Training(" ".join(words), float(alpha), float(step), precision, int(seed))
+        plain, _, momentum = name.partition(f" {MOMENTUM} ")
+        *words, alpha, step, precision, seed = plain.split()
+        found = Training(
+            " ".join(words), float(alpha), float(step), precision, int(seed), float(momentum or 0)
+        )
     except (ValueError, AttributeError):
         raise InputError(
-            "training: expected a reading, a scale, a step, a precision and a seed, as in "
-            f"'unbiased 1 0.05 bfloat16 0', found {name!r}"
+            "training: expected a reading, a scale, a step, a precision, a seed and perhaps a "
+            "momentum, as in 'unbiased 1 0.05 bfloat16 0' or 'unbiased 2 2.4e-07 tensorfloat32 0 "
+            f"momentum 0.9', found {name!r}"
         ) from None
     one_of("reading", found.reading, READINGS)
     one_of("precision", found.precision, PRECISIONS)
@@ -112,7 +119,15 @@ def vgg_training(
     zero, and it is told where it was."""
     told = read_training(training)
     schedule = EpochSchedule(
-        batch, epochs, every, loss, told.precision, lanes=1, growth=GROWTH, summed_apart=True
+        batch,
+        epochs,
+        every,
+        loss,
+        told.precision,
+        lanes=1,
+        growth=GROWTH,
+        summed_apart=True,
+        momentum=told.momentum,
     )
     network, arrays = vgg_arrays(tuple(map(tuple, blocks)), train, test)
     run = Run(told.alpha, told.step, told.seed, told.reading == "unbiased")

@@ -6,6 +6,7 @@ from .deep_figure import fig4ab, fig4cd
 from .depth_figure import fig2
 from .finite_step_figure import descent
 from .image_figures import fig4e, fig4f, fig6
+from .scale_figure import scales
 from .sparse import fig1
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -19,4 +20,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     fig5,
     fig6,
     descent,
+    scales,
 )

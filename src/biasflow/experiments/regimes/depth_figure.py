@@ -8,12 +8,11 @@ import numpy as np
 
 from ..._core.look import COLOURS, MUTED, panels, titled
 from ...data import sparse_regression
-from ...limits import min_l1
 from ...models import DiagonalNetwork
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
 from ..told_numbers import told
-from .sparse import THRESHOLD, draw_thresholds, largest_unit, population_error
+from .sparse import THRESHOLD, draw_thresholds, l1_limit, largest_unit
 
 if TYPE_CHECKING:
     import xarray
@@ -33,7 +32,7 @@ def point(depth: int, n: int, seed: int, d: int, sparsity: int, noise_var: float
     import xarray
 
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
-    error = population_error(data, min_l1(data.X, data.y).value)
+    error, _ = l1_limit(n, seed, d, sparsity, noise_var)
     unit = largest_unit(DiagonalNetwork(depth), data, error)
     return xarray.Dataset({"log10_unit": unit, "error_l1": error})
 

@@ -31,10 +31,12 @@ KERNELS = ("tangent kernel", "random features")
 ROUNDING = 1e-6
 """Cosine distances of kernels below this are rounding in float32."""
 HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
+MOST_LEFT = 0.1
+"""Share of training images: with more of them left, a test error says nothing of the end."""
 EPOCH_TICKS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 VGG_SHOWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "borne": (
-        "all layers, f(w) − f(w₀), a step that the flow bears",
+        "all layers, f(w) − f(w₀), a step that the flow bears (crosses: with momentum)",
         COLOURS[0],
         {"marker": "s", "linewidth": 2.2},
     ),
@@ -220,11 +222,14 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
         error.plot(alpha, values, label=label, **line)
         hollow = {**line, "linestyle": "none", "markerfacecolor": "white"}
         error.plot(alpha[~fits], values[~fits], **hollow)
+        pushed = best["momentum"].values > 0
+        crosses = {**line, "linestyle": "none", "marker": "P", "markersize": 10}
+        error.plot(alpha[fits & pushed], values[fits & pushed], **crosses)
         for one in best["training"].values[~fits]:
             row = best.sel(training=one)
             left = 100 * float(row["train_error"])
             error.annotate(
-                f"{left:.0f}%" if left > 1 else f"{left:.1f}%",
+                f"{left:.0f}%" if left > 1 else f"{left:.1g}%",
                 (float(row["alpha"]), 100 * float(row["test_error"])),
                 xytext=(8, -9),
                 textcoords="offset points",
@@ -265,9 +270,11 @@ def draw_vgg(summary: xarray.Dataset) -> Any:
 
 
 def _best_by_scale(summary: xarray.Dataset, kind: str) -> xarray.Dataset | None:
-    """Of each scale the training of this kind that fits best: least training error, then loss."""
+    """Of each scale the training of this kind that fits best: least training error, then loss;
+    none that is far from its end."""
     some = summary.sel(training=summary["kind"].values == kind)
-    some = some.sel(training=some["test_error"].notnull().values)
+    far = (some["train_error"] <= MOST_LEFT) | (some["reading"] == "output layer")
+    some = some.sel(training=(some["test_error"].notnull() & far).values)
     if not some.sizes["training"]:
         return None
     order = np.lexsort(
@@ -300,14 +307,17 @@ def draw_curves(summary: xarray.Dataset) -> Any:
             papers = str(row["kind"].values) == "W's"
             precision = str(row["precision"].values)
             colour = _of_scale(scales.index(float(row["alpha"])), len(scales))
-            again = [float(row[by]) for by in ("alpha", "step")] in drawn
-            drawn += [[float(row[by]) for by in ("alpha", "step")]]
+            momentum = float(row["momentum"])
+            told = [float(row[by]) for by in ("alpha", "step", "momentum")]
+            again = told in drawn
+            drawn += [told]
             axis.plot(
                 curve["epoch"],
                 curve,
-                "--" if papers else ":" if again else "-",
+                "--" if papers else ":" if again else "-." if momentum else "-",
                 color=colour,
                 label=f"α = {float(row['alpha']):g}, step {float(row['step']):.2g}"
+                + (f", momentum {momentum:g}" if momentum else "")
                 + f", {precision}" * again,
                 linewidth=1.6,
             )
@@ -321,7 +331,10 @@ def draw_curves(summary: xarray.Dataset) -> Any:
         titled(axis, label.partition(",")[0])
     axes[1].set(yscale="log")
     legend_below(axes[1], 3)
-    note = "Dashed: W's step; a bar: goes on from there another time; a cross: diverged after it"
+    note = (
+        "Dashed: W's step; dash-dotted: momentum; a bar: goes on from there another time; a cross: "
+        "diverged after it"
+    )
     figure.supxlabel(_provenance(summary, 170, note), fontsize=8, color=MUTED)
     return figure
 

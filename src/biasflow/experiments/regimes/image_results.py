@@ -18,17 +18,17 @@ from ...images.wide_trainings import wide_point
 if TYPE_CHECKING:
     import xarray
 
-WIDE_RESULTS, VGG_RESULTS = "fig4e-3.nc", "fig4f-2.nc"
+WIDE_RESULTS, VGG_RESULTS, SCALE_RESULTS = "fig4e-3.nc", "fig4f-3.nc", "scales-1.nc"
 """Files in `shipped/`; another content has another name, since stores remember points by their
 settings."""
 
 
 def shipped(name: str) -> xarray.Dataset:
     """Results that travel with the package; nothing else can be named."""
-    return _read_shipped(one_of("shipped_in", name, (WIDE_RESULTS, VGG_RESULTS)))
+    return _read_shipped(one_of("shipped_in", name, (WIDE_RESULTS, VGG_RESULTS, SCALE_RESULTS)))
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=3)
 def _read_shipped(name: str) -> xarray.Dataset:
     return read_results(resources.files(__package__).joinpath("shipped", name).read_bytes())
 
@@ -43,7 +43,7 @@ def read_results(content: bytes) -> xarray.Dataset:
 
 def wide(data: str, shipped_in: str = "", **setting: Any) -> xarray.Dataset:
     """Every reading and scale, from the shipped results; or one of them, trained."""
-    if not _is_shipped(shipped_in, WIDE_RESULTS, setting):
+    if not is_shipped(shipped_in, WIDE_RESULTS, setting):
         return wide_point(data=data, **setting)
     results = shipped(WIDE_RESULTS)
     return results.sel(data=one_of("data", data, results["data"].values.tolist()), drop=True)
@@ -53,12 +53,12 @@ def vgg(shipped_in: str = "", **setting: Any) -> xarray.Dataset:
     """Every run, from the shipped results; or one run, trained."""
     return (
         shipped(VGG_RESULTS)
-        if _is_shipped(shipped_in, VGG_RESULTS, setting)
+        if is_shipped(shipped_in, VGG_RESULTS, setting)
         else vgg_point(**setting)
     )
 
 
-def _is_shipped(name: Any, results: str, setting: Mapping[str, Any]) -> bool:
+def is_shipped(name: Any, results: str, setting: Mapping[str, Any]) -> bool:
     """Whether the results that came with the package are asked for; with them no other setting has
     a meaning."""
     if not one_of("shipped_in", name, ("", results)):

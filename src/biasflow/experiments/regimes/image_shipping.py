@@ -160,10 +160,10 @@ def write_results(grid: Grid, store: Store, path: Path, seconds: float) -> None:
         run_missing=json.dumps([[point[name] for name in told] for point in missing])
     )
     title = "W/fig4e: depth 2, SGD, cross-entropy, MNIST and Fashion-MNIST"
-    _write(whole, path, "W/fig4e", title, grid, seconds)
+    write_shipped(whole, path, "W/fig4e", title, grid, seconds)
 
 
-def _write(
+def write_shipped(
     whole: xarray.Dataset, path: Path, figure: str, title: str, grid: Grid, seconds: float
 ) -> None:
     """The file, with settings, versions, device and seconds."""
@@ -296,4 +296,4 @@ def _write_vgg(rows: Mapping[str, xarray.Dataset], path: Path, grid: Grid, secon
     title = "W/fig4f and fig6: VGG11-like network without biases, SGD, cross-entropy, CIFAR-10"
     precision = "float32, products in training as the name of a training says"
     whole = whole.assign_attrs(run_missing=json.dumps(missing), dtype=precision)
-    _write(whole, path, "W/fig4f", title, grid, seconds)
+    write_shipped(whole, path, "W/fig4f", title, grid, seconds)
