@@ -190,6 +190,31 @@ class TestNnx:
         same(bf.probe(modules[1], states, X, Y, keys=1, layers=True), expected, ["first", "second"])
         with pytest.raises(bf.errors.InputError, match=r"nnx\.state"):
             bf.probe(modules[0], [modules[0], 3.0], X, keys=1)
+        modules[0].off.deterministic = False
+        with pytest.raises(bf.errors.InputError, match=r"chance.*inference mode"):
+            bf.probe(modules[0], modules, X, keys=1)
+
+
+def test_linen_in_training_mode_is_refused_with_what_to_do():
+    nn, jax = pytest.importorskip("flax.linen"), pytest.importorskip("jax")
+
+    class Network(nn.Module):
+        kind: str
+
+        @nn.compact
+        def __call__(self, x):
+            x = nn.Dense(6)(x)
+            if self.kind == "norm":
+                x = nn.BatchNorm(use_running_average=False)(x)
+            else:
+                x = nn.Dropout(0.5, deterministic=False)(x)
+            return nn.Dense(3)(x)
+
+    for kind in ("norm", "dropout"):
+        keys = {"params": jax.random.PRNGKey(0), "dropout": jax.random.PRNGKey(1)}
+        variables = Network(kind).init(keys, X)
+        with pytest.raises(bf.errors.InputError, match="training mode; build the module for"):
+            bf.probe(Network(kind), [variables, variables], X, keys=1)
 
 
 KERAS = """

@@ -1,11 +1,14 @@
 """Kernels of PyTorch networks against torch.func's Jacobian, and probes of what people train."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.limits.tangent import gradient_features
 from biasflow.limits.tangent.inputs import read_inputs
 from biasflow.limits.tangent.tangent_kernels import tangent
 
@@ -69,6 +72,37 @@ class Twice(nn.Module):
         return self.read(hidden)
 
 
+class Again(nn.Module):
+    """Convolutions called twice: on images of one size, and of two."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.same = nn.Conv2d(4, 4, 3, padding=2, dilation=2, groups=2)
+        self.other = nn.Conv2d(4, 4, 3, stride=2, padding=1, bias=False)
+        self.read = nn.Linear(4, 3)
+
+    def forward(self, images):
+        x = torch.tanh(self.first(images))
+        x = x + torch.tanh(self.same(torch.tanh(self.same(x))))
+        x = torch.tanh(self.other(torch.tanh(self.other(x))))
+        return self.read(x.mean((2, 3)))
+
+
+def grouped():
+    """Groups with many and with few columns, a depthwise layer, strides that differ by axis."""
+    return nn.Sequential(
+        nn.Conv2d(3, 12, 3, stride=(2, 1), padding=(1, 0), groups=3),
+        nn.Tanh(),
+        nn.Conv2d(12, 12, (3, 2), groups=12, bias=False),
+        nn.Tanh(),
+        nn.Conv2d(12, 30, 2, stride=2, groups=2),
+        nn.Tanh(),
+        nn.Flatten(),
+        nn.Linear(60, 3),
+    )
+
+
 def settled(module):
     """In evaluation mode, with running means that are not the ones of a fresh layer."""
     torch.manual_seed(1)
@@ -101,11 +135,20 @@ def made(kind):
         ),
         "tied": lambda: (settled(Attention(tied=True)), {"input_ids": TOKENS}),
         "twice": lambda: (Twice(), X5),
+        "again": lambda: (Again(), IMAGES),
+        "grouped": lambda: (grouped(), IMAGES),
+        "up": lambda: (
+            nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.ConvTranspose2d(4, 1, 2), nn.Flatten()),
+            IMAGES[..., :4, :4],
+        ),
     }[kind]()
 
 
 X5 = RNG.standard_normal((6, 5))
-KINDS = ("dense", "residual", "sequence", "volume", "transformer", "masked", "tied", "twice")
+KINDS = (
+    *("dense", "residual", "sequence", "volume", "transformer", "masked", "tied", "twice"),
+    *("again", "grouped", "up"),
+)
 
 
 def jacobian(module, X):
@@ -174,18 +217,47 @@ def test_derivatives_along_a_step(kind):
 
 
 def test_layers_are_taken_apart_and_the_rest_is_not():
-    """What a layer's parts do not explain is taken as it is: weights used behind its back, grouped
-    convolutions, positions that are no layer's."""
+    """What a layer's parts do not explain is taken as it is: weights used behind its back,
+    positions that are no layer's."""
     for kind, whole in (
         ("dense", set()),
         ("twice", {"other.weight", "other.bias"}),
-        ("residual", {"groups.weight", "groups.bias"}),
+        ("residual", set()),
+        ("grouped", set()),
+        ("again", set()),
+        ("up", {"2.weight", "2.bias"}),
     ):
         module, X = made(kind)
         at = tangent(module, module, X, "all")
         plan = at.function._planned(at.leaves, X)
         names = {at.function.names[u.leaves[0]] for u in plan.units if u.layer is None}
         assert names == whole, kind
+
+
+@pytest.mark.parametrize("kind", ["residual", "sequence", "again", "grouped", "transformer"])
+@pytest.mark.parametrize("working", [2**27, 3000])
+def test_every_order_of_the_products_gives_the_same(kind, working, monkeypatch):
+    """Places first and gradients formed, in one block and in many, of inputs with themselves and
+    with others."""
+    monkeypatch.setattr(gradient_features, "WORKING", working)
+    module, X = made(kind)
+    J = np.concatenate(list(jacobian(module, X).values()), axis=2)[:, :3]
+    n, m, _ = J.shape
+    full = J.reshape(n * m, -1) @ J.reshape(n * m, -1).T
+    at = tangent(module, module, read_inputs(X), list(range(3)))
+    inputs = read_inputs(X)
+    for first in (True, False):
+
+        def chosen(part, full, first=first):
+            return part.places or (first and part.groups == 1)
+
+        monkeypatch.setattr(gradient_features.Shared, "by_places", chosen)
+        for columns in (None, inputs[: n - 2]):
+            last = n if columns is None else n - 2
+            trace = np.einsum("iop,jop->ij", J, J[:last])
+            np.testing.assert_allclose(at.kernel(inputs, columns), trace, rtol=1e-9, atol=1e-10)
+            K = at.full_kernel(inputs, columns)
+            np.testing.assert_allclose(K, full[:, : last * m], rtol=1e-9, atol=1e-10)
 
 
 def test_memory_is_a_limit():
@@ -199,6 +271,46 @@ def test_memory_is_a_limit():
     np.testing.assert_allclose(
         K, bf.tangent_kernel(module, module, X, X[:7] + 1, output="trace"), rtol=1e-10, atol=1e-12
     )
+
+
+MEASURED = """
+import numpy as np, torch
+import biasflow as bf
+from biasflow.limits.tangent import gradient_features, tangent_kernels, torch_modules
+for room in (gradient_features, torch_modules):
+    room.WORKING = 2**24
+tangent_kernels.ASIDE = 3 * 2**24
+nn = torch.nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+inner = [layer for _ in range(3) for layer in (nn.Conv2d(48, 48, 3, padding=1), nn.ReLU())]
+net = nn.Sequential(
+    nn.Conv2d(3, 48, 3, padding=1), nn.ReLU(), *inner,
+    nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 10),
+)
+X = np.random.default_rng(0).standard_normal((64, 3, 16, 16))
+def peak():  # getrusage's begins with that of the process that started this one
+    lines = open("/proc/self/status").read().splitlines()
+    return 1024 * next(float(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+bf.tangent_kernel(net, net, X[:2], output="trace")
+before = peak()
+K = bf.tangent_kernel(net, net, X, output="trace", memory_b=MEMORY)
+print(peak() - before, float(np.linalg.norm(K)))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_memory_of_a_process_stays_below_its_limit():
+    """Features of all layers at all inputs take 320 MB; under 200 MB, of which a quarter is for the
+    rest, they are made in portions."""
+    found = []
+    for memory in (0.2e9, 2e9):
+        command = [sys.executable, "-c", MEASURED.replace("MEMORY", str(memory))]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append([float(word) for word in done.stdout.split()])
+    (small, norm), (large, same) = found
+    assert small < 0.2e9 < large, found
+    assert norm == pytest.approx(same, rel=1e-10)
 
 
 def test_large_networks_are_computed_in_single_precision():
@@ -226,28 +338,35 @@ def test_a_sketch_is_the_trace_kernel_within_its_stated_error():
     assert 0.4 <= np.sqrt(np.mean(np.square(off))) / np.mean(stated) <= 2.0, (off, stated)
 
 
-def trained(scale, rate, width=600, steps=300):
+def trained(scale, rate, width=600, steps=300, key=0):
     """A network of three outputs in the scaling of the tangent kernel's papers: scale·f − f₀."""
     torch.manual_seed(0)
-    X = torch.tensor(RNG.standard_normal((30, 5)))
+    X = torch.tensor(np.random.default_rng(key).standard_normal((30, 5)))
     y = (X[:, 0] * X[:, 1] > 0).long() + (X[:, 2] > 0.8).long()
     net = nn.Sequential(nn.Linear(5, width), nn.Tanh(), nn.Linear(width, 3)).double()
     for p in net.parameters():
         p.data *= scale
     start = copy.deepcopy(net)
-    target = nn.functional.one_hot(y, 3).double()
     descent = torch.optim.SGD(net.parameters(), lr=rate)
     for _ in range(steps):
         descent.zero_grad()
-        ((net(X) - start(X).detach() - target) ** 2).sum(1).mean().backward()
+        fit(start, net, X, y).backward()
         descent.step()
     return start, net, X, y
 
 
-def test_verdicts_where_the_regime_is_known():
-    start, net, X, y = trained(1.0, 2e-4, width=4000, steps=400)
+def fit(start, net, X, y):
+    target = nn.functional.one_hot(y, 3).double()
+    return ((net(X) - start(X).detach() - target) ** 2).sum(1).mean()
+
+
+@pytest.mark.parametrize("key", range(3))
+def test_verdicts_where_the_regime_is_known(key):
+    """Rich: trained to the end, because a vanishing start first moves along its gradients."""
+    start, net, X, y = trained(1.0, 2e-4, width=4000, steps=400, key=key)
     lazy = bf.probe(net, [start, net], X, y, keys=1)
-    start, net, X, y = trained(0.05, 0.1, width=100, steps=1500)
+    start, net, X, y = trained(0.05, 0.1, width=100, steps=4000, key=key)
+    assert fit(start, net, X, y) < 0.02
     rich = bf.probe(net, [start, net], X, y, keys=1, layers=True)
     assert (lazy.verdict, rich.verdict) == ("kernel", "rich")
     assert lazy.trained.shape == (30, 3)
@@ -285,6 +404,57 @@ def test_layers_add_up_and_patterns_choose(tmp_path):
         assert both.outputs[1][name].value == pytest.approx(one.final[name].value), name
     both.plot_layers().savefig(tmp_path / "layers.png")
     assert all(np.isfinite(value) for value in both.scalars().values())
+
+
+def test_layers_are_known_where_the_start_hides_them():
+    """Behind a head that starts at zero all gradients vanish, whoever says so: a weight that is
+    used behind its layer's back is found out at other weights."""
+    torch.manual_seed(0)
+    net, X = Twice().double(), torch.randn(8, 5, dtype=torch.float64)
+    start = copy.deepcopy(net)
+    nn.init.zeros_(start.read.weight)
+    found = bf.probe(net, [start, net], X, keys=1)
+    before, after = (bf.tangent_kernel(at, at, X.numpy(), output="trace") for at in (start, net))
+    flat = np.concatenate(list(jacobian(net, X.numpy()).values()), axis=2)
+    np.testing.assert_allclose(after, np.einsum("iop,jop->ij", flat, flat), rtol=1e-9)
+    moved = np.linalg.norm(after - before) / np.linalg.norm(before)
+    assert found.final["kernel_movement"].value == pytest.approx(moved, rel=1e-9)
+
+
+def test_chance_that_the_start_hides_is_refused():
+    """Dropout in front of an adapter whose second weights start at zero."""
+
+    class Adapted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.base = nn.Linear(6, 3).requires_grad_(False)
+            self.into, self.out = nn.Linear(6, 40, bias=False), nn.Linear(40, 3, bias=False)
+            self.drop = nn.Dropout(0.3)
+            nn.init.zeros_(self.out.weight)
+
+        def forward(self, X):
+            return self.base(X) + self.out(self.drop(self.into(X)))
+
+    torch.manual_seed(0)
+    start, X = Adapted(), RNG.standard_normal((8, 6))
+    end = copy.deepcopy(start)
+    nn.init.normal_(end.out.weight)
+    with pytest.raises(bf.errors.InputError, match=r"checkpoints\[1\].*or on chance"):
+        bf.probe(start, [start, end], X, keys=1)
+    assert bf.probe(start.eval(), [start, end], X, keys=1).verdict in ("kernel", "between", "rich")
+
+
+def test_units_in_opposite_pairs_are_no_chance():
+    """At the start all predictions are rounding, and differ with the inputs beside them."""
+    torch.manual_seed(0)
+    start = nn.Sequential(nn.Linear(7, 300), nn.ReLU(), nn.Linear(300, 1, bias=False)).double()
+    with torch.no_grad():
+        start[0].weight[150:], start[0].bias[150:] = start[0].weight[:150], start[0].bias[:150]
+        start[2].weight[:, 150:] = -start[2].weight[:, :150]
+    end = copy.deepcopy(start)
+    nn.init.normal_(end[2].weight)
+    X = np.random.default_rng(0).standard_normal((12, 7))
+    assert bf.probe(start, [start, end], X, keys=1).final["linear_gap"].value < 1e-10
 
 
 class TestCheckpoints:

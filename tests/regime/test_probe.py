@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 5))
 Y = np.sign(X[:, 0])
 MOVEMENTS = {"kernel_movement", "kernel_turn", "gradient_distance", "linear_gap", "weight_movement"}
-MEASURES = MOVEMENTS | {"degree", "label_alignment", "label_gain"}
+MEASURES = MOVEMENTS | {"degree", "label_alignment", "label_gain", "loss", "effective_rank"}
 SMALL = bf.TwoLayer(30, 5)  # small models are differentiated in NumPy: nothing to compile
 
 
@@ -83,6 +83,8 @@ def test_measures_are_their_definitions(found):
         "degree": f @ (J @ w) / (f @ f),
         "label_alignment": y @ K @ y / (np.linalg.norm(H @ K @ H) * (y @ y)),
         "label_gain": cosine(H @ K @ H, np.outer(y, y)) - cosine(H @ K0 @ H, np.outer(y, y)),
+        "loss": np.mean((f - Y) ** 2),
+        "effective_rank": np.trace(H @ K @ H) ** 2 / np.sum((H @ K @ H) ** 2),
     }
     assert set(found.final) == set(expected) == MEASURES
     for name, value in expected.items():

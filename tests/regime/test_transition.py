@@ -1,11 +1,15 @@
 """The scale at which a network leaves the kernel regime, over trainings swept over scales and
 seeds."""
 
+import time
+
 import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.regime.transition import _crossing, _falling
+from biasflow.regime import transition
+from biasflow.regime.transition import _falling, crossing
+from biasflow.sweeps.progress_bars import tally_line
 
 SCALES = np.geomspace(0.03, 1.0, 6)
 
@@ -99,16 +103,92 @@ def test_scales_on_one_side_say_so():
     found.plot()
 
 
-def test_the_interval_covers_what_seeds_do():
-    """Curves that cross at e^z with z normal of deviation 0.3: the interval over 20 seeds has about
-    2·1.96·0.3/√20 of width."""
-    rng, logs = np.random.default_rng(0), np.linspace(-3, 3, 61)
-    values = 1 / (1 + np.exp(2 * (logs[:, None] - 0.3 * rng.standard_normal(20))))
-    scale, low, high, _ = _crossing(logs, values, 0.5)
-    assert low < 1 < high and np.log(high / low) == pytest.approx(
-        2 * 1.96 * 0.3 / np.sqrt(20), rel=0.4
-    )
-    assert abs(np.log(scale)) < 0.3
+def curves(rng, logs, middle, count, noise=0.1, spread=0.6):
+    """Curves whose mean crosses a half at `middle`, by symmetry: each at its own place around it,
+    with noise at every point."""
+    places = middle + spread * rng.standard_normal(count)
+    exact = 1 / (1 + np.exp(2 * (logs[:, None] - places)))
+    return exact + noise * rng.standard_normal((logs.size, count))
+
+
+def test_the_interval_is_as_wide_as_seeds_ask_for():
+    """With 20 seeds 2·t₁₉·σ/√20 of width, σ the deviation of the places."""
+    logs = np.linspace(-3, 3, 61)
+    found = crossing(logs, curves(np.random.default_rng(0), logs, 0.0, 20, 0.0, 0.3), 0.5)
+    assert found.low < 0 < found.high and found.uncrossed == 0
+    assert found.high - found.low == pytest.approx(2 * 2.09 * 0.3 / np.sqrt(20), rel=0.4)
+    assert abs(found.place) < 0.3
+
+
+@pytest.mark.parametrize("count", [3, 5, 10])
+@pytest.mark.parametrize("middle", [0.1, 2.6])
+def test_the_interval_covers_the_crossing(monkeypatch, count, middle):
+    """Nineteen times of twenty, also where the crossing is next to the last scale and many draws of
+    seeds do not cross: 200 sets of curves; 95% less three standard deviations of 200 trials."""
+    monkeypatch.setattr(transition, "RESAMPLES", 200)
+    logs = np.linspace(-3, 3, 9)
+    covered, opened = [], []
+    for trial in range(200):
+        rng = np.random.default_rng([trial, count, 31])
+        found = crossing(logs, curves(rng, logs, middle, count), 0.5)
+        covered.append(found.low <= middle <= found.high)
+        opened.append(np.isinf(found.high))
+    assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200), np.mean(covered)
+    if middle > 2 and count <= 5:
+        assert np.mean(opened) > 0.3
+
+
+def test_draws_that_do_not_cross_open_the_interval():
+    """Two of five curves never fall: most draws with three of these stay above the level."""
+    logs = np.linspace(-1, 1, 5)
+    falling, high = np.linspace(1, 0, 5), np.ones(5)
+    found = crossing(logs, np.stack([falling] * 3 + [high] * 2, axis=1), 0.5)
+    assert np.isfinite(found.place) and np.isinf(found.high) and 0.1 < found.uncrossed < 0.9
+    above = crossing(logs, np.stack([falling] * 2 + [high] * 3, axis=1), 0.5)
+    assert above.place == np.inf and above.high == np.inf and above.low < 1
+    assert 0 < above.uncrossed < 1
+    below = crossing(logs, np.zeros((5, 4)), 0.5)
+    assert below.place == -np.inf and below.low == -np.inf and below.uncrossed == 1
+    assert -1 <= below.high <= 1
+
+
+def two_kinds(scale, seed):
+    """Seeds 0 and 1 are kernel machines at large scales, the others nowhere."""
+    return diagonal(scale if seed < 2 else 1e-4 * scale, seed)
+
+
+def test_an_open_interval_is_told():
+    found = bf.regime.transition_scale(two_kinds, SCALES, 4)
+    assert found.uncrossed > 0 and np.isinf(found.high)
+    text = found.describe()
+    assert "beyond the scales tried" in text or "open to both sides" in text
+    found.plot()
+
+
+def test_the_time_left_is_known_before_the_first_training_ends(monkeypatch):
+    lines = []
+
+    class Bar:
+        def __enter__(self):
+            return lambda tally: lines.append((tally.done, tally.within, tally_line(tally)))
+
+        def __exit__(self, *_):
+            return None
+
+    def train(scale, seed):
+        time.sleep(0.02)
+        assert bf.regime.tell_share(0.25)
+        return single(scale, seed)
+
+    monkeypatch.setattr(transition, "sweep_bar", lambda *_: Bar())
+    bf.regime.transition_scale(train, [0.1, 1.0], 1, progress=True)
+    early = [line for done, within, line in lines if done == 0 and within == 0.25]
+    assert early and "ETA" in early[0]
+    assert not transition._LISTENERS
+    assert not bf.regime.tell_share(1.0)  # without a sweep nothing happens
+    for wrong in (1.5, "half"):
+        with pytest.raises(bf.errors.InputError, match="done"):
+            bf.regime.tell_share(wrong)
 
 
 def test_pooling_is_isotonic_regression():

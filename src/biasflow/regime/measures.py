@@ -4,26 +4,24 @@ an error over inputs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from .._core.arguments import Array, Index, real_array
 from ..errors import InputError
 from ..limits.homogeneous import norm
-from ..limits.tangent.inputs import Inputs
-from ..limits.tangent.tangent_kernels import Tangent
+from .views import Pair
 
 JACKKNIFE_GROUPS = 20
 """Groups of inputs that the jackknife leaves out in turn."""
 
-LARGEST_KERNEL_ENTRY = 1e150
-"""Entries of kernels beyond which products of their norms overflow."""
 ROUNDING = 1e-13
 """Relative errors that are rounding alone."""
 PLAIN_DECIMALS = 5
-"""Decimal places beyond which a number is printed with an exponent."""
+"""Places on either side of the decimal point beyond which a number is printed with an exponent."""
 
 
 @dataclass(frozen=True)
@@ -46,146 +44,9 @@ class Estimate:
         if not (self.error > 0 and np.isfinite(self.error)):
             return f"{self.value:.3g}"
         place = -int(np.floor(np.log10(self.error)))  # of the error's first digit
-        if place > PLAIN_DECIMALS:
+        if place > PLAIN_DECIMALS or place < -PLAIN_DECIMALS:
             return f"{self.value:.2g} ± {self.error:.1g}"
         return f"{self.value:.{max(place, 0)}f} ± {self.error:.{max(place, 0)}f}"
-
-
-@dataclass(frozen=True, eq=False)
-class Looked:
-    """What is looked at of a network. groups: the layer of every leaf, by number, or None where it
-    is left out; layers: their names; outputs: whether kernels of single outputs are kept; full:
-    outputs between which the whole kernel is looked at."""
-
-    groups: tuple[int | None, ...]
-    layers: tuple[str, ...]
-    outputs: bool = False
-    full: Tangent | None = None
-
-    def chosen(self, leaves: Sequence[Array], layer: int | None = None) -> list[Array]:
-        """The tensors looked at, or those of one layer."""
-        return [
-            leaf
-            for leaf, group in zip(leaves, self.groups, strict=True)
-            if group is not None and layer in (None, group)
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What is seen of a network at one set of weights, on inputs X: the kernel summed over outputs,
-    predictions and ⟨w, ∇f⟩ (n, m), kernels by layer and by output, and between some outputs."""
-
-    at: Tangent
-    kernel: Array
-    values: Array
-    radial: Array
-    weights: Sequence[Array]
-    by_layer: Array
-    by_output: Array
-    full: Array | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A start and an end on the same inputs. dots: Σ_o ⟨∇f_o(w₀, x), ∇f_o(w, x)⟩; linear: f(w₀, x)
-    + ⟨∇f(w₀, x), w − w₀⟩, (n, m). labels: (n, c); classes: (n,), where labels are numbers of
-    outputs."""
-
-    start: View
-    end: View
-    dots: Array
-    linear: Array
-    labels: Array | None
-    classes: Array | None = None
-    dots_by_layer: Array | None = None
-    dots_by_output: Array | None = None
-
-    def layer(self, k: int, looked: Looked) -> Pair:
-        """The same of one layer's weights."""
-        start, end = (
-            replace(v, kernel=v.by_layer[k], weights=looked.chosen(v.at.leaves, k), full=None)
-            for v in (self.start, self.end)
-        )
-        assert self.dots_by_layer is not None
-        return replace(self, start=start, end=end, dots=self.dots_by_layer[k])
-
-    def output(self, k: int) -> Pair:
-        """The same of one output."""
-        start, end = (
-            replace(
-                v,
-                kernel=v.by_output[k],
-                values=v.values[:, k : k + 1],
-                radial=v.radial[:, k : k + 1],
-                full=None,
-            )
-            for v in (self.start, self.end)
-        )
-        assert self.dots_by_output is not None
-        labels = self.labels
-        if labels is not None and labels.shape[1] == self.linear.shape[1]:
-            labels = labels[:, k : k + 1]
-        return replace(
-            self,
-            start=start,
-            end=end,
-            dots=self.dots_by_output[k],
-            linear=self.linear[:, k : k + 1],
-            labels=labels,
-            classes=None,
-        )
-
-
-def view(at: Tangent, X: Inputs, looked: Looked) -> View:
-    """Kernels, predictions and radial derivatives."""
-    by_layer, by_output = at.kernels(X, None, looked.groups, looked.outputs)
-    kernel = np.sum(by_layer, axis=0) if len(by_layer) > 1 else by_layer[0]
-    largest = float(np.max(np.abs(kernel)))
-    if largest > LARGEST_KERNEL_ENTRY:
-        raise InputError(
-            f"network: gradients of length up to {np.sqrt(largest):.3g}, whose kernel's norm "
-            "overflows; training diverged?"
-        )
-    full = None
-    if looked.full is not None:
-        some = Tangent(looked.full.function, at.leaves, at.memory).full_kernel(X)
-        m = len(some) // len(X)
-        full = some.reshape(len(X), m, len(X), m)
-    return View(
-        at,
-        kernel,
-        at.function.values(at.leaves, X),
-        _pushed(at, X, at.leaves),
-        looked.chosen(at.leaves),
-        by_layer,
-        by_output,
-        full,
-    )
-
-
-def pair(
-    start: View,
-    end: View,
-    X: Inputs,
-    looked: Looked,
-    labels: Array | None,
-    classes: Array | None,
-) -> Pair:
-    by_leaf, by_output = start.at.dots(end.at, X, looked.groups)
-    by_layer = np.zeros((len(looked.layers), len(X)))
-    for leaf, group in enumerate(looked.groups):
-        if group is not None:
-            by_layer[group] += by_leaf[leaf]
-    step = tuple(b - a for a, b in zip(start.at.leaves, end.at.leaves, strict=True))
-    linear = start.values + _pushed(start.at, X, step)
-    return Pair(start, end, np.sum(by_layer, axis=0), linear, labels, classes, by_layer, by_output)
-
-
-def _pushed(at: Tangent, X: Inputs, direction: tuple[Array, ...]) -> Array:
-    return np.concatenate(
-        [at.function.slopes(at.leaves, X[block], direction) for block in at.blocks(X)]
-    )
 
 
 def kernel_movement(p: Pair, kept: Index) -> float:
@@ -249,6 +110,39 @@ def _alignment(kernel: Array, labels: Array | None, kept: Index) -> float:
     return _ratio(np.sum(y * (K @ y)), np.linalg.norm(K) * np.linalg.norm(y.T @ y))
 
 
+def loss(p: Pair, kept: Index) -> float:
+    """At the end, on these inputs: the mean of Σ_o(f_o − y_o)², or the mean cross-entropy where
+    labels are numbers of outputs."""
+    f = p.end.values[kept]
+    if p.classes is not None:
+        true = f[np.arange(len(f)), p.classes[kept]]
+        return float(np.mean(logsumexp(f, axis=1) - true))
+    if p.labels is None or p.labels.shape != p.end.values.shape:
+        return float("nan")
+    return float(np.mean(np.sum((f - p.labels[kept]) ** 2, axis=1)))
+
+
+def effective_rank(p: Pair, kept: Index) -> float:
+    """(tr K)²/‖K‖²_F of the centred kernel at the end: how many equal eigenvalues would be as
+    spread as its own."""
+    K = centred(p.end.kernel[np.ix_(kept, kept)])
+    return _ratio(np.trace(K) ** 2, np.sum(K * K))
+
+
+def machine_gap(p: Pair, kept: Index) -> float:
+    """‖f − h‖/‖f − f₀‖ on inputs that were not trained on, h = f₀ + K₀(·, T)K₀(T, T)⁺(f − f₀)(T):
+    the kernel machine of the start, through what the network predicts on its training inputs T.
+
+    Whatever the loss, and at every time, training the linearised network by gradients moves it
+    along Σ_i a_iK₀(x_i, ·), so that its predictions elsewhere follow from those on T."""
+    if p.machine is None:
+        return float("nan")
+    return _ratio(
+        np.linalg.norm((p.end.values - p.machine)[kept]),
+        np.linalg.norm((p.end.values - p.start.values)[kept]),
+    )
+
+
 def margin_gap(p: Pair, kept: Index) -> float:
     """The linear gap of the margin: of the output of the true class less the largest of the
     others."""
@@ -295,6 +189,8 @@ MEASURES: tuple[Measure, ...] = (
     degree,
     label_alignment,
     label_gain,
+    loss,
+    effective_rank,
 )
 CLASS_MEASURES: tuple[Measure, ...] = (margin_gap, linear_agreement)
 """Where labels are numbers of outputs."""
@@ -305,6 +201,7 @@ LAYER_MEASURES: tuple[Measure, ...] = (
     weight_movement,
     label_alignment,
     label_gain,
+    effective_rank,
 )
 """Those that a layer has on its own."""
 MOVEMENTS = (kernel_movement, gradient_distance, linear_gap)
@@ -314,7 +211,8 @@ MOVEMENTS = (kernel_movement, gradient_distance, linear_gap)
 def measures_of(p: Pair) -> tuple[Measure, ...]:
     """The measures that there are of this pair."""
     classes = () if p.classes is None else CLASS_MEASURES
-    return (*MEASURES, *classes, *(() if p.start.full is None else (full_kernel_movement,)))
+    full = () if p.start.full is None else (full_kernel_movement,)
+    return (*MEASURES, *classes, *full, *(() if p.machine is None else (machine_gap,)))
 
 
 def estimates(
@@ -326,16 +224,26 @@ def estimates(
     of the same kind would do.
     """
     n = len(p.start.values)
-    everything: Index = np.arange(n)
-    parts = [everything[k :: min(groups, n)] for k in range(min(groups, n))]
-    found = {}
-    for measure in measures_of(p) if measures is None else measures:
-        without = np.array([measure(p, np.delete(everything, part)) for part in parts])
-        value, error = measure(p, everything), float(np.sqrt((len(parts) - 1) * np.var(without)))
-        if error <= ROUNDING * abs(value):  # a measure that no input enters
-            error = 0.0
-        found[measure.__name__] = Estimate(value, error)
-    return found
+    parts = left_out(n, groups)
+    return {
+        measure.__name__: jackknifed(
+            measure(p, np.arange(n)), [measure(p, np.delete(np.arange(n), k)) for k in parts]
+        )
+        for measure in (measures_of(p) if measures is None else measures)
+    }
+
+
+def left_out(n: int, groups: int = JACKKNIFE_GROUPS) -> list[Index]:
+    """The groups that a jackknife over n leaves out in turn."""
+    return [np.arange(n)[k :: min(groups, n)] for k in range(min(groups, n))]
+
+
+def jackknifed(value: float, without: Sequence[float]) -> Estimate:
+    """A value, and its standard error from the values without each group."""
+    error = float(np.sqrt((len(without) - 1) * np.var(without)))
+    if error <= ROUNDING * abs(value):  # a measure that no input enters
+        error = 0.0
+    return Estimate(float(value), error)
 
 
 def centred(K: Array) -> Array:

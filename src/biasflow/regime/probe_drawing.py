@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,3 +183,84 @@ def _linearised(axis: Any, probe: Probe) -> None:
     axis.set(xlabel="change of f by training", ylabel="change of the linearised network")
     axis.legend(frameon=False, fontsize=8)
     axis.set_title("What linearising explains", fontsize=10)
+
+
+STORY = {
+    "label_alignment": ("label alignment", "#a93d9b"),
+    "effective_rank": ("effective rank", MUTED),
+}
+
+
+def draw_story(probe: Probe, steps: Sequence[int], losses: Sequence[float]) -> Any:
+    """Loss, movements, alignment with the labels, and layers, through a training. losses: as the
+    training told them at these steps; without any, those on the inputs looked at."""
+    from .._core.look import panels, titled
+
+    figure, axes = panels(4 if probe.layers else 3, height=3.6, width=4.3)
+    told = np.asarray(losses, dtype=float)
+    if np.any(np.isfinite(told)):
+        axes[0].plot(np.asarray(steps)[1:], told[1:], "o-", ms=4, color="black", label="training")
+    own = np.array([one["loss"].value for one in probe.along])
+    if np.any(np.isfinite(own)):
+        axes[0].plot(
+            probe.times[1:], own, "s--", ms=3, color=MUTED, label="on the inputs looked at"
+        )
+    if axes[0].lines:
+        axes[0].legend(frameon=False, fontsize=8)
+    axes[0].set(xscale="log", yscale="log", xlabel="step", ylabel="loss")
+    titled(axes[0], "Loss")
+    _through_time(axes[1], probe)
+    axes[1].set(xscale="log", xlabel="step")
+    titled(axes[1], f"Movement; at the end: {probe.verdict}")
+    _aligned(axes[2], probe)
+    if probe.layers:
+        _layer_map(figure, axes[3], probe)
+    return figure
+
+
+def _aligned(axis: Any, probe: Probe) -> None:
+    from .._core.look import titled
+
+    for name, (words, colour) in STORY.items():
+        side = axis if name == "label_alignment" else axis.twinx()
+        values = np.array([one[name].value for one in probe.along])
+        errors = np.array([one[name].error for one in probe.along])
+        side.errorbar(
+            probe.times[1:], values, 2 * errors, color=colour, marker="o", ms=3, capsize=2
+        )
+        side.axhline(probe.start[name].value, color=colour, ls=":", lw=1)
+        side.set_ylabel(words, color=colour)
+        side.grid(visible=name == "label_alignment")
+    axis.set(xscale="log", xlabel="step")
+    when = probe.alignment
+    if when is not None and not when.reason:
+        axis.axvline(when.rise.value, color="#a93d9b", lw=1, ls="--")
+        axis.axvline(when.fall.value, color="black", lw=1, ls="--")
+        axis.set_xlabel("step (dashed: half of the rise; black: half of the loss)", fontsize=9)
+    titled(axis, "Kernel and labels (dotted: at the start)")
+
+
+def _layer_map(figure: Any, axis: Any, probe: Probe) -> None:
+    """How far each layer's part of the kernel moved, through time."""
+    from matplotlib.colors import LogNorm
+
+    from .._core.look import titled
+
+    names = list(probe.layers)
+    values = np.array([[one["kernel_movement"].value for one in probe.layers[n]] for n in names])
+    known = values[np.isfinite(values) & (values > 0)]
+    least = max(float(known.min()), LEAST_DRAWN_MOVEMENT) if known.size else LEAST_DRAWN_MOVEMENT
+    most = max(float(known.max()), 10 * least) if known.size else 1.0
+    image = axis.imshow(
+        np.maximum(values, least), aspect="auto", norm=LogNorm(least, most), cmap="viridis"
+    )
+    axis.grid(visible=False)
+    every = max(1, len(probe.times) // 6)
+    axis.set_xticks(
+        np.arange(values.shape[1])[::every], [f"{t:g}" for t in probe.times[1::every]], fontsize=8
+    )
+    some = -(-len(names) // MOST_LABELLED_LAYERS)
+    axis.set_yticks(np.arange(len(names))[::some], names[::some], fontsize=8)
+    axis.set_xlabel("step")
+    figure.colorbar(image, ax=axis, label="kernel movement")
+    titled(axis, "Which layers moved, and when")

@@ -4,6 +4,7 @@ Measured, with error bars."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -16,34 +17,37 @@ from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
 from ..errors import InputError
 from ..limits.homogeneous import Homogeneity, measured_homogeneity
-from ..limits.tangent.functions import Leaves
+from ..limits.tangent.functions import Leaves, check_alone
 from ..limits.tangent.inputs import Inputs, read_inputs
 from ..limits.tangent.outputs import Sketch
 from ..limits.tangent.tangent_kernels import MEMORY, Tangent, tangent
 from ..models import Model
+from .alignment_times import AlignmentTime, alignment_time
+from .conserved import Conservation, conservation
+from .kernel_machines import check_apart
+from .kernel_spectra import KernelSpectrum, kernel_spectrum
 from .measures import (
     LAYER_MEASURES,
     MEASURES,
     MOVEMENTS,
     Estimate,
-    Looked,
-    Pair,
-    View,
     estimates,
     measures_of,
-    pair,
     read_labels,
-    view,
 )
+from .views import Looked, Pair, View, pair, view
 
 KERNEL_BELOW = 0.1
 """Every movement below this, two standard errors included: the kernel regime. A linear gap of 0.1
-leaves 1% of the variance of what was learned to features."""
+leaves 1% of the variance of what was learned to features. `python -m biasflow.regime.calibration`:
+up to 0.2 no verdict is wrong on networks whose regime is known."""
 RICH_ABOVE = 0.5
 """Linear gap and kernel movement both above this: the rich regime. The linearised network misses
-half of what was learned, and the kernel is another one."""
+half of what was learned, and the kernel is another one. `python -m biasflow.regime.calibration`:
+the least of the thresholds tried with no wrong verdict."""
 SHOWN_MEASURES = ("linear_gap", "kernel_movement", "gradient_distance", "weight_movement")
 """Measures that a probe shows by itself; `final` has them all."""
+SHUFFLED = "by shuffling the initial weights within each tensor"
 FEWEST_INPUTS = 4
 """Inputs below which an error over inputs means nothing."""
 
@@ -63,6 +67,11 @@ class Probe(Shown):
         degree             Σf⟨w, ∇f⟩/Σf², the degree of homogeneity by Euler's identity
         label_alignment    ⟨K, yyᵀ⟩/(‖K‖_F‖y‖²), both centred; label_gain: the same less its value
         at the start
+        loss               mean of (f − y)², or cross-entropy where labels are classes
+        effective_rank     (tr K)²/‖K‖²_F, centred: how many eigenvalues carry the kernel
+    and with `trained_on=`, on inputs that were held out,
+        machine_gap        ‖f − h‖/‖f − f₀‖, h the kernel machine of the start through the network's
+        predictions on what it was trained on
     start: the same at the first checkpoint itself. null: the same with the later weights replaced
     by those of an untrained
     network of another seed: mean and standard deviation over seeds; `drawn` says how those were
@@ -83,6 +92,9 @@ class Probe(Shown):
     layers: the measures that a layer has on its own, for every later checkpoint, by name;
     layer_null: their null reference; outputs: the measures of single outputs at the last
     checkpoint; both where they were asked for. notes: what to know of these numbers.
+    alignment: when the kernel turned to the labels, and when the loss fell; None without labels.
+    spectrum: rank and eigenvalues of the kernel; conserved: what gradient flow keeps, and how far
+    it moved; both where they were asked for.
     """
 
     times: Array
@@ -100,6 +112,9 @@ class Probe(Shown):
     layer_null: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     outputs: tuple[Mapping[str, Estimate], ...] = ()
     notes: tuple[str, ...] = ()
+    alignment: AlignmentTime | None = None
+    spectrum: KernelSpectrum | None = None
+    conserved: Conservation | None = None
 
     @property
     def final(self) -> Mapping[str, Estimate]:
@@ -108,22 +123,7 @@ class Probe(Shown):
 
     @property
     def verdict(self) -> str:
-        gap, moved = self.final["linear_gap"], self.final["kernel_movement"]
-        if np.isnan(gap.value):
-            return "unmoved"
-        if (
-            np.isfinite(moved.value)
-            and np.isnan(self.final["kernel_turn"].value)
-            and np.isnan(self.final["gradient_distance"].value)
-        ):
-            return "dead"
-        if all(self.final[measure.__name__].high <= KERNEL_BELOW for measure in MOVEMENTS):
-            return "kernel"
-        return (
-            "rich"
-            if gap.low >= RICH_ABOVE and (moved.low >= RICH_ABOVE or np.isnan(moved.value))
-            else "between"
-        )
+        return judged(self.final)
 
     def facts(self) -> Facts:
         from .words import SAME_MEMORY, SENTENCES
@@ -143,6 +143,13 @@ class Probe(Shown):
             least = min(turns, key=lambda name: np.nan_to_num(turns[name].value, nan=np.inf))
             moved = f"kernel movement from {turns[least]} ({least}) to {turns[most]} ({most})"
             lines.append(Fact("layers", f"{len(turns)}, {moved}"))
+        if "machine_gap" in self.final:
+            told = f"{self.final['machine_gap']} ({self.null['machine_gap']} between seeds)"
+            lines.append(Fact("machine gap", told))
+        if self.alignment is not None and not self.alignment.reason:
+            lines.append(Fact("alignment", self.alignment.describe()))
+        if self.conserved is not None:
+            lines.append(Fact("conserved", self.conserved.describe()))
         lines += [Fact("note", note) for note in self.notes]
         counts = f"{len(self.trained)}, {len(self.times)} checkpoints, {self.parameters} weights"
         return Facts(f"Probe: {self.verdict}", (*lines, Fact("inputs", counts)))
@@ -185,7 +192,27 @@ class Probe(Shown):
         for layer, along in self.layers.items():
             for name, estimate in along[-1].items():
                 found[f"layer/{layer}/{name}"] = estimate.value
+        for one in () if self.conserved is None else self.conserved.found:
+            found[f"drift/{one.into}/{one.out}"] = one.drift[-1].value
         return found
+
+
+def judged(
+    final: Mapping[str, Estimate],
+    kernel_below: float = KERNEL_BELOW,
+    rich_above: float = RICH_ABOVE,
+) -> str:
+    """The verdict on the measures of a training."""
+    gap, moved = final["linear_gap"], final["kernel_movement"]
+    turns = final["kernel_turn"].value, final["gradient_distance"].value
+    if np.isnan(gap.value):
+        return "unmoved"
+    if np.isfinite(moved.value) and np.all(np.isnan(turns)):
+        return "dead"
+    if all(final[measure.__name__].high <= kernel_below for measure in MOVEMENTS):
+        return "kernel"
+    far = moved.low >= rich_above or np.isnan(moved.value)
+    return "rich" if gap.low >= rich_above and far else "between"
 
 
 @renamed(fn="network", memory="memory_b", seeds="keys")
@@ -204,6 +231,9 @@ def probe(
     parameters: str | Sequence[str] | Callable[[str], bool] | None = None,
     layers: bool = False,
     by_output: bool = False,
+    trained_on: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    spectrum: bool = False,
+    conserved: bool = False,
     buffers: str = "same",
     memory_b: float = MEMORY,
 ) -> Probe:
@@ -249,6 +279,15 @@ def probe(
         Measure every layer too: all weights whose names differ in the last word alone.
     by_output : bool
         Measure every output too.
+    trained_on : array of shape (n', …), or dictionary of arrays, optional
+        All inputs of a small training set, none of them in X: does the network predict on X what
+        the kernel machine of its start makes of its predictions there? All outputs that were
+        trained have to be looked at.
+    spectrum : bool
+        Rank and leading eigenvalues of the kernel too.
+    conserved : bool
+        Also look for units that can be rescaled, and for the drift of what gradient flow keeps of
+        them.
     buffers : {'same', 'first', 'last'}
         Which checkpoint's tensors that are not trained, such as running means, hold for all; 'same'
         refuses where they differ.
@@ -290,33 +329,39 @@ def probe(
     fixed = held[one_of("buffers", buffers, tuple(held))]
     asked = "auto" if output is None and not isinstance(network, Model) else output
     opened = tangent(network, checkpoints[0], inputs, asked, memory_b, "checkpoints[0]", fixed)
+    with _inference_mode_named():
+        count = opened.function.values(opened.leaves, inputs[:1]).shape[1]
     groups, names = layer_groups(opened.function.names, parameters, layers)
     some = (
         tangent(network, checkpoints[0], inputs, list(full), memory_b, "checkpoints[0]", fixed)
         if len(full)
         else None
     )
-    count = opened.function.values(opened.leaves, inputs[:1]).shape[1]
     labels, classes = _targets(y, opened, inputs, count)
-    looked = Looked(groups, names, by_output, some)
+    fitted = None if trained_on is None else read_inputs(trained_on, "trained_on")
+    if fitted is not None:
+        check_apart(inputs, fitted)
+    looked = Looked(groups, names, by_output, some, fitted)
     looking = _Looking(opened, inputs, looked, labels, classes)
-    first = looking.view("checkpoints[0]", checkpoints[0])
+    first = looking.view("checkpoints[0]", checkpoints[0], first=True)
     later = [
         looking.pair(first, f"checkpoints[{k}]", c) for k, c in enumerate(checkpoints) if k > 0
     ]
     along: list[Mapping[str, Estimate]] = [estimates(p) for p in later]
     others = [estimates(looking.run(f"runs[{k}]", run)) for k, run in enumerate(runs)]
     along[-1] = _over_runs(along[-1], others)
-    starts = estimates(looking.beside(first, first))
-    null, layer_null, drawn = _null(looking, first, init, positive_int("keys", keys), layers)
+    same = looking.beside(first, first)
+    draws = positive_int("keys", keys)
+    unlike = _others(looking, first, init, draws)
+    null, layer_null = _null(looking, [looking.beside(first, other) for other in unlike], layers)
     end = later[-1]
     degree = measured_homogeneity(end.end.at, inputs) if np.any(end.end.values) else None
     return Probe(
         when,
         tuple(along),
-        starts,
+        estimates(same),
         null,
-        drawn,
+        SHUFFLED if init is None else "by init",
         degree,
         _one_if_one(first.values),
         _one_if_one(end.end.values),
@@ -332,7 +377,31 @@ def probe(
         layer_null,
         tuple(estimates(end.output(k), MEASURES) for k in range(count)) if by_output else (),
         _notes(opened, inputs),
+        alignment_time(when, same, later, draws),
+        kernel_spectrum(when, [first, *(p.end for p in later)], unlike) if spectrum else None,
+        conservation(
+            opened,
+            inputs,
+            [first.at.leaves, *(p.end.at.leaves for p in later)],
+            [other.at.leaves for other in unlike],
+        )
+        if conserved
+        else None,
     )
+
+
+@contextmanager
+def _inference_mode_named() -> Iterator[None]:
+    """What to do, where Flax says that a layer is in training mode."""
+    try:
+        yield
+    except InputError as error:
+        if any(word in str(error) for word in ("ModifyScopeVariableError", "InvalidRngError")):
+            raise InputError(
+                "network: batch normalisation or dropout is in training mode; build the module for "
+                f"inference (use_running_average=True, deterministic=True). Flax says: {error}"
+            ) from None
+        raise
 
 
 def _one_if_one(values: Array) -> Array:
@@ -373,7 +442,7 @@ class _Looking:
     labels: Array | None
     classes: Array | None
 
-    def view(self, name: str, params: Any) -> View:
+    def view(self, name: str, params: Any, first: bool = False) -> View:
         try:
             leaves = self.first.function.leaves(name, params)
         except InputError as error:
@@ -382,14 +451,23 @@ class _Looking:
                     f"{error}. Training diverged before this checkpoint: lower the step size"
                 ) from None
             raise
-        return self.seen(name, leaves)
+        return self.seen(name, leaves, first)
 
-    def seen(self, name: str, leaves: Leaves) -> View:
+    def seen(self, name: str, leaves: Leaves, first: bool = False) -> View:
         try:
             at = Tangent(self.first.function, leaves, self.first.memory)
-            return view(at, self.X, self.looked)
+            self._check_chance(at)
+            return view(at, self.X, self.looked, first)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
+
+    def _check_chance(self, at: Tangent) -> None:
+        """The second input predicted beside the first and on its own, at every checkpoint: behind
+        weights that start at zero, such as those of an adapter, chance is not seen at the start;
+        and modules of nnx hold the key of their random numbers, so that the first input meets the
+        same ones either way."""
+        values = at.function.values
+        check_alone(values(at.leaves, self.X[:2])[1], values(at.leaves, self.X[1:2])[0])
 
     def beside(self, first: View, end: View) -> Pair:
         return pair(first, end, self.X, self.looked, self.labels, self.classes)
@@ -401,7 +479,7 @@ class _Looking:
         if len(checkpoints) < 2:
             raise InputError(f"{name}: expected at least two checkpoints, found {len(checkpoints)}")
         return self.pair(
-            self.view(f"{name}[0]", checkpoints[0]),
+            self.view(f"{name}[0]", checkpoints[0], first=True),
             f"{name}[{len(checkpoints) - 1}]",
             checkpoints[-1],
         )
@@ -453,21 +531,26 @@ def _over_runs(
     return found
 
 
-def _null(
-    looking: _Looking, first: View, init: Any, keys: int, layers: bool
-) -> tuple[Mapping[str, Estimate], Mapping[str, Mapping[str, Estimate]], str]:
-    """The measures between the first checkpoint and untrained networks of other seeds, of the whole
-    and of each layer."""
-    drawn = "by init" if init is not None else "by shuffling the initial weights within each tensor"
+def _others(
+    looking: _Looking, first: View, init: Callable[[int], Any] | None, keys: int
+) -> list[View]:
+    """Untrained networks of other seeds."""
     fresh = (
         _initialised(looking, init, keys)
         if init is not None
         else _shuffled(first.at.leaves, looking.looked.groups, keys)
     )
+    return [looking.seen(f"init({k + 1})", leaves) for k, leaves in enumerate(fresh)]
+
+
+def _null(
+    looking: _Looking, others: Sequence[Pair], layers: bool
+) -> tuple[Mapping[str, Estimate], Mapping[str, Mapping[str, Estimate]]]:
+    """The measures between the first checkpoint and untrained networks of other seeds, of the whole
+    and of each layer."""
     everything = np.arange(len(looking.X))
     found: dict[str, list[dict[str, float]]] = {}
-    for k, leaves in enumerate(fresh):
-        compared = looking.beside(first, looking.seen(f"init({k + 1})", leaves))
+    for compared in others:
         found.setdefault("", []).append(
             {m.__name__: m(compared, everything) for m in measures_of(compared)}
         )
@@ -477,7 +560,7 @@ def _null(
                 {m.__name__: m(part, everything) for m in LAYER_MEASURES}
             )
     spreads = {name: _spread(values) for name, values in found.items()}
-    return spreads.pop(""), spreads, drawn
+    return spreads.pop(""), spreads
 
 
 def _spread(found: Sequence[Mapping[str, float]]) -> Mapping[str, Estimate]:

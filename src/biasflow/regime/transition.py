@@ -3,20 +3,26 @@ seeds, probed, interpolated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
+from scipy.stats import norm as normal, t as student
 
-from .._core.arguments import Array, one_of, positive_float, positive_int, vector
+from .._core.arguments import Array, one_of, positive_float, positive_int, real_number, vector
 from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
 from ..errors import InputError, ScaleError
 from ..sweeps import sweep
+from ..sweeps.driver import Tally, Watch
 from ..sweeps.grids import Composed, Grid
+from ..sweeps.progress_bars import PATIENCE_S, seen, sweep_bar
+from ..sweeps.versions import short_name
 from .measures import read_labels
 from .probing import KERNEL_BELOW, probe
 
@@ -39,9 +45,11 @@ class TransitionScale(Shown):
     seeds.
 
     scale: where the seeds' mean, made monotone in α and interpolated in log α, crosses the level;
-    low, high: a 95% interval, by drawing seeds with replacement, widened to the spacing of the
-    scales (`resolution`, a factor) where it is narrower. All NaN
-    where nothing crosses: `describe()` says on which side. data: what the sweep returned, with the
+    NaN where it does not: `describe()` says on which side. low, high: a 95% interval, by drawing
+    seeds with replacement, widened to the spacing of the scales (`resolution`, a factor) where it
+    is narrower. Draws that do not cross count (`uncrossed` is their share), so that low may be zero
+    and high infinite: the transition may lie beyond the scales tried. Of one seed the interval is
+    the spacing alone. data: what the sweep returned, with the
     measures, their errors, the kernel movement and the final loss for each (scale, seed).
     """
 
@@ -52,6 +60,7 @@ class TransitionScale(Shown):
     level: float
     resolution: float
     data: xarray.Dataset
+    uncrossed: float = 0.0
 
     @property
     def scales(self) -> Array:
@@ -111,18 +120,38 @@ class TransitionScale(Shown):
         )
         if np.isfinite(self.scale):
             return (
-                f"Transition at scale {self.scale:.3g} (95% interval {self.low:.3g} to "
-                f"{self.high:.3g}): there the {words} falls through {self.level:g}; below it the "
+                f"Transition at scale {self.scale:.3g} ({self._interval()}): there the {words} "
+                f"falls through {self.level:g}; below it the "
                 f"network learns features, {self._kernel_side()}{self._fits()}{lost}"
             )
         side = "kernel" if np.nanmean(self.values) < self.level else "rich"
         beyond = (
             f"below {self.scales[0]:.3g}" if side == "kernel" else f"above {self.scales[-1]:.3g}"
         )
-        return (
-            f"No transition: at every scale the {words} is on the {side} side of "
-            f"{self.level:g}; look {beyond}.{self._fits()}{lost}"
+        crossed = (
+            f" Of draws of the seeds {100 * (1 - self.uncrossed):.2g}% cross it"
+            f" ({self._interval()})."
+            if self.uncrossed < 1
+            else ""
         )
+        return (
+            f"No transition: at every scale the mean of the {words} is on the {side} side of "
+            f"{self.level:g}; look {beyond}.{crossed}{self._fits()}{lost}"
+        )
+
+    def _interval(self) -> str:
+        """The interval in words, open where it is."""
+        if self.values.shape[1] < 2:
+            return f"{self.low:.3g} to {self.high:.3g} by the spacing of the scales; one seed"
+        bounded = self.low > 0, np.isfinite(self.high)
+        text = {
+            (True, True): f"95% interval {self.low:.3g} to {self.high:.3g}",
+            (True, False): f"95% interval from {self.low:.3g} up, beyond the scales tried",
+            (False, True): f"95% interval up to {self.high:.3g}, from below the scales tried",
+            (False, False): "the 95% interval is open to both sides",
+        }[bounded]
+        share = f"; {100 * self.uncrossed:.2g}% of the draws do not cross" if self.uncrossed else ""
+        return text + share
 
     def __str__(self) -> str:
         return self.describe()
@@ -154,9 +183,8 @@ class TransitionScale(Shown):
         axis.plot([], [], "o", color=COLOURS[0], alpha=0.35, ms=4, label="one training each")
         axis.axhline(self.level, color=MUTED, ls=":", lw=1)
         if np.isfinite(self.scale):
-            axis.axvspan(
-                self.low, self.high, color=COLOURS[1], alpha=0.15, lw=0, label="95% interval"
-            )
+            reach = max(self.low, self.scales[0]), min(self.high, self.scales[-1])
+            axis.axvspan(*reach, color=COLOURS[1], alpha=0.15, lw=0, label="95% interval")
             axis.axvline(self.scale, color=COLOURS[1], label=f"transition at {self.scale:.3g}")
         axis.set(
             xscale="log",
@@ -203,7 +231,8 @@ def transition_scale(
     settings : mapping, optional
         Further arguments of train.
     store, engine, workers, progress
-        As for `sweep`.
+        As for `sweep`: trainings in the store are not made again. The bar tells how long it will
+        take once a training has ended, or before, where train calls `regime.tell_share(done)`.
 
     Returns
     -------
@@ -228,17 +257,84 @@ def transition_scale(
     grid = Grid(
         {"scale": tuple(alphas.tolist()), "seed": tuple(range(count))}, {**(settings or {})}
     )
-    data = sweep(
-        Composed(measured_run, train),
-        grid,
-        store=store,
-        engine=engine,
-        workers=workers,
-        progress=progress,
-    )
+    with _listening(progress, short_name(train)) as watch:
+        data = sweep(
+            Composed(measured_run, train),
+            grid,
+            store=store,
+            engine=engine,
+            workers=workers,
+            progress=progress if callable(progress) else False,
+            watch=watch,
+        )
     values = np.asarray(data[measure].transpose("scale", "seed").values, dtype=float)
-    found, low, high, resolution = _crossing(np.log(alphas), values, level)
-    return TransitionScale(found, low, high, measure, level, resolution, data)
+    found = crossing(np.log(alphas), values, level)
+    return TransitionScale(
+        float(np.exp(found.place)) if np.isfinite(found.place) else float("nan"),
+        float(np.exp(found.low)),
+        float(np.exp(found.high)),
+        measure,
+        level,
+        float(np.exp(found.spacing)),
+        data,
+        found.uncrossed,
+    )
+
+
+_LISTENERS: list[Callable[[float], None]] = []
+
+
+def tell_share(done: float) -> bool:
+    """Tell a sweep how far the training that calls this is, so that the time left is known before
+    the first one ends.
+
+    Parameters
+    ----------
+    done : float
+        The share of the training that is done, from 0 to 1.
+
+    Returns
+    -------
+    bool
+        Whether a sweep with a bar listens in this process; otherwise nothing happens.
+
+    Examples
+    --------
+    >>> bf.regime.tell_share(0.5)
+    False
+    """
+    share = real_number("done", done)
+    if not 0 <= share <= 1:
+        raise InputError(f"done: expected a share from 0 to 1, found {share:g}")
+    for listener in _LISTENERS:
+        listener(share)
+    return bool(_LISTENERS)
+
+
+@contextmanager
+def _listening(progress: Any, label: str) -> Iterator[Watch | None]:
+    """A bar where one is wanted, which also hears of shares of the training that runs."""
+    if not (progress is True or (progress is None and seen())):
+        yield None
+        return
+    with sweep_bar(label, 0.0 if progress is True else PATIENCE_S) as show:
+        known: list[tuple[Tally, float]] = []
+
+        def watch(tally: Tally) -> None:
+            known[:] = [(tally, time.monotonic())]
+            show(tally)
+
+        def heard(share: float) -> None:
+            if known:
+                tally, at = known[0]
+                since = tally.seconds + time.monotonic() - at
+                show(replace(tally, within=share, seconds=since))
+
+        _LISTENERS.append(heard)
+        try:
+            yield watch
+        finally:
+            _LISTENERS.remove(heard)
 
 
 def measured_run(run: Any) -> xarray.Dataset:
@@ -267,22 +363,48 @@ def _left(predictions: Array, y: ArrayLike | None) -> float:
     return float(np.sum((predictions - labels) ** 2) / np.sum(labels**2))
 
 
-def _crossing(log_scales: Array, values: Array, level: float) -> tuple[float, float, float, float]:
-    """The crossing of the mean over seeds, a bootstrap interval over seeds, and the factor between
-    the scales around it."""
+@dataclass(frozen=True)
+class Crossing:
+    """Where a curve over log scales falls through a level: −∞ where it is below at all of them, ∞
+    where it is above. low, high: the interval; uncrossed: the share of draws of seeds whose curve
+    does not cross; spacing: of the scales around it, in logarithms."""
+
+    place: float
+    low: float
+    high: float
+    uncrossed: float
+    spacing: float
+
+
+def crossing(log_scales: Array, values: Array, level: float) -> Crossing:
+    """The crossing of the mean over seeds, and a 95% interval by drawing seeds with replacement.
+
+    A draw that does not cross counts as one that crosses beyond the scales tried, on the side where
+    it would have to: the interval is then open to that side. The quantiles are taken from the
+    crossing of the mean outwards by t_{m−1}/1.96·√(m/(m − 1)), which the means of few seeds m ask
+    for: draws with replacement have (m − 1)/m of the variance, and it is known from m values.
+    """
     place = _cross(log_scales, _means(values), level)
-    if not np.isfinite(place):
-        return float("nan"), float("nan"), float("nan"), float("nan")
+    count = values.shape[1]
+    nearest = int(np.clip(np.searchsorted(log_scales, place), 1, log_scales.size - 1))
+    spacing = float(log_scales[nearest] - log_scales[nearest - 1])
+    if count < 2:
+        if not np.isfinite(place):
+            return Crossing(place, -np.inf, np.inf, 1.0, spacing)
+        return Crossing(place, place - spacing, place + spacing, 0.0, spacing)
     rng = np.random.default_rng(0)
-    draws = rng.integers(values.shape[1], size=(RESAMPLES, values.shape[1]))
+    draws = rng.integers(count, size=(RESAMPLES, count))
     places = np.array([_cross(log_scales, _means(values[:, draw]), level) for draw in draws])
-    places = places[np.isfinite(places)]
-    low, high = np.quantile(places, COVERAGE) if places.size else (place, place)
-    k = int(np.clip(np.searchsorted(log_scales, place), 1, log_scales.size - 1))
-    spacing = float(log_scales[k] - log_scales[k - 1])
-    if high - low < spacing:
-        low, high = min(low, place - spacing / 2), max(high, place + spacing / 2)
-    return float(np.exp(place)), float(np.exp(low)), float(np.exp(high)), float(np.exp(spacing))
+    first, last = float(log_scales[0]), float(log_scales[-1])
+    low = min(float(np.quantile(places, COVERAGE[0], method="lower")), last)
+    high = max(float(np.quantile(places, COVERAGE[1], method="higher")), first)
+    wider = float(student.ppf(COVERAGE[1], count - 1) / normal.ppf(COVERAGE[1]))
+    wider *= float(np.sqrt(count / (count - 1)))
+    middle = float(np.clip(place, first, last))
+    low, high = (middle + wider * (end - middle) for end in (low, high))
+    low, high = min(low, middle - spacing / 2), max(high, middle + spacing / 2)
+    low, high = low if low >= first else -np.inf, high if high <= last else np.inf
+    return Crossing(place, low, high, float(np.mean(~np.isfinite(places))), spacing)
 
 
 def _means(values: Array) -> Array:
@@ -292,13 +414,13 @@ def _means(values: Array) -> Array:
 
 
 def _cross(log_scales: Array, means: Array, level: float) -> float:
-    """Where the means, made non-increasing, fall through the level, linearly in log α; NaN where
-    they do not."""
+    """Where the means, made non-increasing, fall through the level, linearly in log α; −∞ where
+    they are below it at all scales, ∞ where they are above."""
     known = np.isfinite(means)
     places, heights = log_scales[known], _falling(means[known])
     above = np.flatnonzero(heights >= level)
     if above.size in (0, heights.size):
-        return float("nan")
+        return float("inf") if above.size else float("-inf")
     k = int(above[-1])
     share = (heights[k] - level) / (heights[k] - heights[k + 1])
     return float(places[k] + share * (places[k + 1] - places[k]))

@@ -41,10 +41,11 @@ def paragraph(probe: Probe) -> str:
     """Verdict, evidence, references, homogeneity."""
     sentences = [f"Verdict: {probe.verdict}; {SENTENCES[probe.verdict]}."]
     if probe.verdict not in ("unmoved", "dead"):
-        sentences += [_gap(probe), _kernel(probe), _gradients(probe)]
+        sentences += [_gap(probe), _machine(probe), _kernel(probe), _gradients(probe)]
     elif probe.final["weight_movement"].value == 0:
         sentences.append(SAME_MEMORY)
-    sentences += [_labels(probe), _degree(probe), _errors(probe), *probe.notes]
+    sentences += [_labels(probe), _when(probe), _degree(probe), _kept(probe), _errors(probe)]
+    sentences += probe.notes
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -55,6 +56,26 @@ def _gap(probe: Probe) -> str:
         f"what it learned on these {len(probe.trained)} inputs (0: a kernel machine; a network "
         "that learned all of it by features: 1)."
     )
+
+
+def _machine(probe: Probe) -> str:
+    if "machine_gap" not in probe.final:
+        return ""
+    return (
+        "On these inputs, which were held out, its predictions are "
+        f"{probe.final['machine_gap']} of what it learned away from those of the kernel machine of "
+        "its start through the same predictions on the training inputs (an unrelated network: "
+        f"{probe.null['machine_gap']})."
+    )
+
+
+def _when(probe: Probe) -> str:
+    told = probe.alignment
+    return "" if told is None or told.reason else told.describe()
+
+
+def _kept(probe: Probe) -> str:
+    return "" if probe.conserved is None else probe.conserved.describe()
 
 
 def _kernel(probe: Probe) -> str:
@@ -102,7 +123,11 @@ def _labels(probe: Probe) -> str:
     change = f"{'rose' if gain.value > 0 else 'fell'} by {abs(gain.value):.2g} ± {gain.error:.1g}"
     if abs(gain.value) <= 2 * gain.error:
         change = "did not change beyond its error"
-    return f"The kernel's alignment with the labels {change}, to {after.value:.2g}."
+    rank, before = probe.final["effective_rank"], probe.start["effective_rank"]
+    return (
+        f"The kernel's alignment with the labels {change}, to {after.value:.2g}; its effective "
+        f"rank is {rank}, at the start {before}."
+    )
 
 
 def _degree(probe: Probe) -> str:

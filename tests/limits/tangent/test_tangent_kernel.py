@@ -1,6 +1,7 @@
 """Tangent kernels of any function against full Jacobians, however they are cut into blocks."""
 
 import itertools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,9 @@ import pytest
 import biasflow as bf
 from biasflow._numerics.double_precision import jax_in_double
 from biasflow.limits.tangent.functions import ModelFunction
+from biasflow.limits.tangent.gradient_features import Shared
 from biasflow.limits.tangent.jax_functions import JaxFunction
+from biasflow.limits.tangent.outputs import Outputs
 from biasflow.limits.tangent.tangent_kernels import Tangent, tangent
 
 RNG = np.random.default_rng(0)
@@ -92,23 +95,125 @@ def test_blocks_change_nothing(name):
     function = JaxFunction(fn, params)
     leaves = function.leaves("params", params)
     for inputs_at_once in (1, 3, 9):
-        at = Tangent(function, leaves, 16.0 * inputs_at_once * function.cost(leaves, X))
+        at = Tangent(function, leaves, 32.0 * inputs_at_once * function.cost(leaves, X))
         assert len(at.blocks(X)) == -(-9 // inputs_at_once)
         np.testing.assert_allclose(at.kernel(X), J @ J.T, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(at.kernel(X, X[:3] + 1), J @ J_other.T, rtol=1e-10, atol=1e-12)
 
 
+def convolved(x, kernel, layout="NCHW", **settings):
+    """A convolution with two outputs more than it needs, so that its factors are fewer."""
+    numbers = (layout, "OIHW" if layout == "NCHW" else "HWIO", layout)
+    settings = {"window_strides": (1, 1), "padding": "SAME", **settings}
+    return jax.lax.conv_general_dilated(x, kernel, dimension_numbers=numbers, **settings)
+
+
+CONVOLUTIONS = {
+    "plain": ((5, 4, 3, 3), {}),
+    "steps": ((5, 4, 3, 2), {"window_strides": (2, 1), "padding": ((1, 0), (0, 2))}),
+    "spread": ((5, 4, 2, 2), {"rhs_dilation": (2, 1)}),
+    "groups": ((6, 2, 3, 3), {"feature_group_count": 2}),
+    "depthwise": ((8, 1, 2, 2), {"feature_group_count": 4}),
+    "transposed": ((5, 4, 3, 3), {"lhs_dilation": (2, 2), "padding": ((1, 2), (2, 1))}),
+    "cut": ((5, 4, 2, 2), {"padding": ((-1, 0), (1, -2))}),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize("apart", [True, False])
+def test_convolutions(name, apart, monkeypatch):
+    """Their factors kept, whichever order the products are made in, and gradients formed."""
+    shape, settings = CONVOLUTIONS[name]
+    rng = np.random.default_rng(3)
+    kernel, images = rng.standard_normal(shape), rng.standard_normal((5, 4, 5, 6))
+
+    def network(kernel, X):
+        return jnp.tanh(convolved(X, kernel, **settings)).sum((2, 3))[:, :3]
+
+    function = JaxFunction(network, kernel, Outputs("all"))
+    leaves = function.leaves("params", kernel)
+    made = function._planned(leaves, images)
+    (unit,) = made.units
+    assert unit.products == (0,)
+    function._plans = {
+        shape: replace(made, units=(replace(unit, formed=not apart),))
+        for shape, made in function._plans.items()
+    }
+    with jax_in_double():
+        J = np.asarray(jax.jacrev(lambda w: network(w, images))(jnp.asarray(kernel)))
+    J = J.reshape(5, 3, -1)
+    at = Tangent(function, leaves)
+    for first in (False, True):
+        monkeypatch.setattr(Shared, "by_places", lambda part, full, f=first: f and part.groups == 1)
+        full = at.full_kernel(images)
+        np.testing.assert_allclose(full, J.reshape(15, -1) @ J.reshape(15, -1).T, atol=1e-10)
+        trace = np.einsum("iop,jop->ij", J[:4], J)
+        np.testing.assert_allclose(at.kernel(images[:4], images), trace, atol=1e-10)
+
+
+def test_a_kernel_shared_by_two_convolutions_and_channels_last():
+    rng = np.random.default_rng(4)
+    params = {"kernel": rng.standard_normal((2, 2, 3, 3)), "read": rng.standard_normal((3, 2))}
+    images = rng.standard_normal((4, 4, 4, 3))
+
+    def network(params, X):
+        inner = jnp.tanh(convolved(X, params["kernel"], "NHWC"))
+        for step in (1, 2):  # images of the same size, and then of another
+            settings = {"window_strides": (step, step)}
+            inner = jnp.tanh(convolved(inner, params["kernel"], "NHWC", **settings))
+        return inner.mean((1, 2)) @ params["read"]
+
+    function = JaxFunction(network, params, Outputs("all"))
+    at = Tangent(function, function.leaves("params", params))
+    made = function._planned(at.leaves, images)
+    assert sorted(len(unit.products) for unit in made.units) == [1, 3]
+    with jax_in_double():
+        exact = jax.tree_util.tree_map(jnp.asarray, params)
+        tree = jax.jacrev(lambda w: network(w, jnp.asarray(images)))(exact)
+    J = np.concatenate([np.asarray(x).reshape(4, 2, -1) for x in tree.values()], axis=2)
+    np.testing.assert_allclose(at.kernel(images), np.einsum("iop,jop->ij", J, J), atol=1e-11)
+
+
+def test_large_networks_that_convolve_are_computed_in_single_precision():
+    """JAX has no fast convolutions in double; portions and passes change nothing."""
+    rng = np.random.default_rng(5)
+    params = {
+        "kernel": rng.standard_normal((8, 1, 3, 3)).astype(np.float32),
+        "wide": rng.standard_normal((8 * 64, 2000)) / 30,
+        "read": rng.standard_normal((2000, 2)) / 50,
+    }
+    images = rng.standard_normal((6, 1, 8, 8))
+
+    def network(params, X):
+        inner = jnp.tanh(convolved(X, params["kernel"])).reshape(len(X), -1)
+        return jnp.tanh(inner @ params["wide"]) @ params["read"]
+
+    small = tangent(network, params, images, "all", memory=2e5)
+    assert len(small.function.portions(small.leaves, images, small.held)) > 1
+    K = small.kernel(images)
+    assert "single precision" in small.function.notes[0]
+    with jax_in_double():
+        exact = jax.tree_util.tree_map(lambda x: jnp.asarray(x, "float64"), params)
+        tree = jax.jacrev(lambda w: network(w, jnp.asarray(images)))(exact)
+    rows = [np.asarray(x).reshape(6, 2, -1) for x in tree.values()]
+    expected = sum(np.einsum("iop,jop->ij", R, R) for R in rows)
+    assert 1e-10 < np.max(np.abs(K / expected - 1)) < 1e-5
+
+
 def test_what_is_taken_apart_and_what_is_not():
-    """Weights that enter by one product are; biases, tied weights, convolutions and small tensors
-    are not."""
+    """Weights that enter by products are, at several places too, and gradients that are fewer
+    numbers than their factors are formed at once; biases and weights of a loop are not."""
     taken = {}
     for name, (fn, params) in FUNCTIONS.items():
         function = JaxFunction(fn, params)
-        made = function._planned(function.leaves("params", params), X)[0]
-        taken[name] = (len(made.split), len(made.whole))
-    assert taken["mlp"] == taken["jitted"] == (2, 4)
-    assert taken["tied"] == (0, 2) and taken["convolution"] == (0, 2) and taken["looped"] == (0, 1)
-    assert taken["transposed"] == taken["model"] == (1, 1)
+        made = function._planned(function.leaves("params", params), X)
+        apart = [bool(unit.products) for unit in made.units]
+        formed = [unit.formed for unit in made.units]
+        taken[name] = (sum(apart) - sum(formed), sum(formed), len(apart) - sum(apart))
+    assert taken["mlp"] == taken["jitted"] == (2, 1, 3)
+    assert taken["tied"] == (1, 0, 1) and taken["convolution"] == (0, 2, 0)
+    assert taken["looped"] == (0, 0, 1) and taken["diagonal"] == (0, 0, 2)
+    assert taken["transposed"] == taken["model"] == (1, 1, 0)
 
 
 def test_a_transposed_weight_costs_no_more():
@@ -145,13 +250,13 @@ def test_models_in_numpy_and_in_jax_agree(name):
 
 
 def test_a_large_model_goes_through_jax_and_stays_below_its_memory():
-    """40 thousand parameters and 50 inputs: the Jacobian would take 16 MB; blocks of 2 MB do."""
+    """40 thousand parameters and 50 inputs: the Jacobian would take 16 MB; 0.4 MB do."""
     model = bf.TwoLayer(400, 100)
     params, inputs = model.init(0.1), RNG.standard_normal((50, 100))
-    K = bf.tangent_kernel(model, params, inputs, memory_b=2e6)
+    K = bf.tangent_kernel(model, params, inputs, memory_b=4e5)
     rows = [np.reshape(leaf, (50, -1)) for leaf in model.jacobian(params, inputs)]
     np.testing.assert_allclose(K, sum(row @ row.T for row in rows), rtol=1e-10)
-    at = tangent(model, params, inputs, memory=2e6)
+    at = tangent(model, params, inputs, memory=4e5)
     assert len(at.blocks(inputs)) > 1
     held = at.features(inputs[at.blocks(inputs)[0]])
     assert 2 * sum(array.nbytes for part in held.parts for array in part.arrays()) < 2e6

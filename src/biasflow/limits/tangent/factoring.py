@@ -16,6 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .gradient_features import Part, Rows, Shared
+from .windows import Window
+
 INLINED = ("jit", "pjit")
 """Operations that are a function called: their own operations are looked at instead."""
 REARRANGED = ("transpose", "reshape", "squeeze", "broadcast_in_dim", "copy")
@@ -88,10 +91,9 @@ class Walk:
             self.other.update(tag for tag in tags if tag is not None)
             return [(value, None) for value in results]
         number = len(self.products)
-        incoming, order = factor
-        self.products.append(
-            Product(leaf, tuple(incoming.shape), order, tuple(results[0].shape), results[0].dtype)
-        )
+        incoming, order, window, groups = factor
+        shapes = tuple(incoming.shape), tuple(results[0].shape)
+        self.products.append(Product(leaf, *shapes, order, results[0].dtype, window, groups))
         if self.zeros is not None and number in self.zeros:
             self.inputs.append(incoming)
             return [(results[0] + self.zeros[number], None)]
@@ -99,12 +101,12 @@ class Walk:
 
 
 def _factor(equation: Any, operands: Sequence[Any], marked: Sequence[int]) -> Any:
-    """What a weight is contracted with at every place, (P, p), and the axes of z that are places;
-    None where the operation is no such product."""
+    """What a weight is contracted with, the axes of z that are places, how the weight moves over
+    what comes in, and groups; None where the operation is no such product."""
     if len(marked) != 1:
         return None
     if equation.primitive.name == "conv_general_dilated":
-        return _patches(equation, operands) if marked[0] == 1 else None
+        return _image(equation, operands) if marked[0] == 1 else None
     if equation.primitive.name != "dot_general":
         return None
     contracted, batched = equation.params["dimension_numbers"]
@@ -121,74 +123,89 @@ def _factor(equation: Any, operands: Sequence[Any], marked: Sequence[int]) -> An
     )
     first = len(batched[0])
     axes = tuple(range(first, first + rest)) if side == 0 else tuple(range(ndim - rest, ndim))
-    return places.reshape(count, -1), (*range(first), *axes)
+    return places.reshape(count, -1), (*range(first), *axes), None, 1
 
 
-def _patches(equation: Any, operands: Sequence[Any]) -> Any:
-    """The same of a convolution of one input: what the kernel meets at every place."""
-    import jax
-
+def _image(equation: Any, operands: Sequence[Any]) -> Any:
+    """The same of a convolution of one input, (1, C, …)."""
     settings = equation.params
     numbers = settings["dimension_numbers"]
     image, kernel = operands
-    groups = settings["feature_group_count"], settings["batch_group_count"]
-    if groups != (1, 1) or image.shape[numbers.lhs_spec[0]] != 1:
+    if settings["batch_group_count"] != 1 or image.shape[numbers.lhs_spec[0]] != 1:
         return None
-    # patches are laid out with the channels first
-    image = image.transpose(numbers.lhs_spec)
-    found = jax.lax.conv_general_dilated_patches(
-        image,
+    window = Window(
         tuple(kernel.shape[axis] for axis in numbers.rhs_spec[2:]),
-        settings["window_strides"],
-        settings["padding"],
-        settings["lhs_dilation"],
-        settings["rhs_dilation"],
+        tuple(settings["window_strides"]),
+        tuple(settings["rhs_dilation"]),
+        tuple(tuple(pair) for pair in settings["padding"]),
+        tuple(settings["lhs_dilation"]),
     )
-    length = found.shape[1]
-    return found[0].reshape(length, -1).T, (numbers.out_spec[0], *numbers.out_spec[2:])
+    places = numbers.out_spec[0], *numbers.out_spec[2:]
+    return image.transpose(numbers.lhs_spec), places, window, settings["feature_group_count"]
 
 
 @dataclass(frozen=True)
 class Product:
-    """One product of a weight: incoming (P, p); axes of z that are places, in their order."""
+    """One product of a weight. incoming: shape of what comes in, (P, p), or (1, C, …) under a
+    window; places: axes of z, of this shape, that are places, in their order."""
 
     leaf: int
     incoming: tuple[int, ...]
-    places: tuple[int, ...]
     shape: tuple[int, ...]
+    places: tuple[int, ...]
     dtype: Any
+    window: Window | None
+    groups: int
 
     def laid_out(self, back: Any) -> Any:
-        """∂f/∂z (m, *shape) as (m, P, q)."""
+        """∂f/∂z as (q, P)."""
         others = [k for k in range(len(self.shape)) if k not in self.places]
-        order = [0, *(1 + k for k in (*self.places, *others))]
-        return back.transpose(order).reshape(len(back), self.incoming[0], -1)
+        count = math.prod(self.shape[k] for k in self.places)
+        return back.transpose([*others, *self.places]).reshape(-1, count)
+
+    def formed(self, incoming: Any, back: Any) -> Any:
+        """The gradient in the weight, in an order of its own."""
+        import jax.numpy as jnp
+
+        G = self.laid_out(back)
+        A = incoming.T if self.window is None else self.window.unfolded(incoming, jnp)[0]  # (p, P)
+        A, G = (part.reshape(self.groups, -1, part.shape[-1]) for part in (A, G))
+        return jnp.einsum("gqP,gpP->gqp", G, A).ravel()
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One leaf. products: those that it is in, by number; without any its gradient is taken as it
+    is. formed: whether its gradient is formed of the products' factors at once. need: numbers that
+    the features of one input hold."""
+
+    leaf: int
+    products: tuple[int, ...]
+    formed: bool
+    need: int
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the gradient of one function falls apart: products taken apart by number, leaves
-    differentiated as they are.
-
-    length: of the numbers that one input needs: values met, forth and back, and the parts of its
-    gradient.
-    """
+    """How the gradient of one function falls apart. passing: numbers of one input on its way
+    through the network and back; convolves: whether a weight moves over an image; dtype: of the
+    weights."""
 
     closed: Any
-    split: dict[int, Product]
-    whole: tuple[int, ...]
-    length: int
+    products: dict[int, Product]
+    units: tuple[Unit, ...]
+    passing: int
+    convolves: bool
+    dtype: Any
 
-    @property
-    def leaves(self) -> tuple[int, ...]:
-        """Of the products taken apart."""
-        return tuple(product.leaf for product in self.split.values())
-
-    def features(self, leaves: Sequence[Any], x: Any) -> tuple[Any, Any, Any]:
-        """f(w, x) (m,), the pairs of factors (P, p) and (m, P, q), and gradients (m, s) in whole
-        leaves."""
+    def features(self, leaves: Sequence[Any], x: Any, chosen: Sequence[int]) -> tuple[Any, Any]:
+        """f(w, x) (m,), and of each chosen unit what comes in and back, (P, p) or (calls, C, …) and
+        (m, q, P), or nothing and its gradients (m, s). Outputs go back one after the other."""
         import jax
         import jax.numpy as jnp
+
+        units = [self.units[k] for k in chosen]
+        apart = sorted(number for unit in units for number in unit.products)
 
         def evaluated(zeros: dict[int, Any], whole: dict[int, Any]) -> tuple[Any, Any]:
             given = [whole.get(k, leaf) for k, leaf in enumerate(leaves)]
@@ -196,20 +213,49 @@ class Plan:
             inputs = jax.tree_util.tree_leaves(x)
             tags = [*range(len(given)), *(None for _ in inputs)]
             (value,), _ = walk.run(self.closed, [*given, *inputs], tags)
-            return value, walk.inputs
+            return value, dict(zip(apart, walk.inputs, strict=True))
 
-        zeros = {k: jnp.zeros(one.shape, one.dtype) for k, one in self.split.items()}
-        whole = {k: leaves[k] for k in self.whole}
+        zeros = {k: jnp.zeros(self.products[k].shape, self.products[k].dtype) for k in apart}
+        whole = {unit.leaf: leaves[unit.leaf] for unit in units if not unit.products}
         value, pull, inputs = jax.vjp(evaluated, zeros, whole, has_aux=True)
-        back, rows = jax.vmap(pull)(jnp.eye(value.size, dtype=value.dtype))
-        pairs = [
-            (a, one.laid_out(back[number]))
-            for a, (number, one) in zip(inputs, self.split.items(), strict=True)
+
+        def of_output(cotangent: Any) -> list[Any]:
+            back, rows = pull(cotangent)
+            return [
+                self._kept(unit, inputs, back) if unit.products else rows[unit.leaf].ravel()
+                for unit in units
+            ]
+
+        found = jax.lax.map(of_output, jnp.eye(value.size, dtype=value.dtype))
+        came = [
+            ()
+            if unit.formed or not unit.products
+            else jnp.concatenate([inputs[k] for k in unit.products])
+            for unit in units
         ]
-        return value, pairs, [rows[k].reshape(value.size, -1) for k in self.whole]
+        return value, list(zip(came, found, strict=True))
+
+    def _kept(self, unit: Unit, inputs: Any, back: Any) -> Any:
+        import jax.numpy as jnp
+
+        if unit.formed:
+            return sum(self.products[k].formed(inputs[k], back[k]) for k in unit.products)
+        return jnp.concatenate([self.products[k].laid_out(back[k]) for k in unit.products], axis=1)
+
+    def part(self, unit: Unit, came: Any, back: Any) -> Part:
+        """What was found for a block of inputs, as a part."""
+        if unit.formed or not unit.products:
+            return Rows(unit.leaf, back)
+        first = self.products[unit.products[0]]
+        if first.window is None:
+            return Shared(unit.leaf, came, back)
+        window = first.window
+        return Shared(unit.leaf, came, back, window.patches, window.channel, groups=first.groups)
 
 
-def plan(function: Callable[[Sequence[Any], Any], Any], leaves: Sequence[Any], x: Any) -> Plan:
+def plan(
+    function: Callable[[Sequence[Any], Any], Any], leaves: Sequence[Any], x: Any, dtype: Any
+) -> Plan:
     """The plan for function(leaves, x) -> (m,), from the shapes of its arguments alone."""
     import jax
 
@@ -225,14 +271,23 @@ def plan(function: Callable[[Sequence[Any], Any], Any], leaves: Sequence[Any], x
 
     (value,) = jax.eval_shape(look, *leaves, *inputs)
     m = math.prod(value.shape)
-    uses = [product.leaf for product in looked.products]
-    split, length = {}, (1 + m) * looked.numbers
-    for number, product in enumerate(looked.products):
-        need = math.prod(product.incoming) + m * math.prod(product.shape)
-        cheaper = need < m * math.prod(leaves[product.leaf].shape)
-        if cheaper and uses.count(product.leaf) == 1 and product.leaf not in looked.other:
-            split[number] = product
-            length += need
-    apart = {product.leaf for product in split.values()}
-    whole = tuple(k for k in range(len(leaves)) if k not in apart)
-    return Plan(closed, split, whole, length + m * sum(math.prod(leaves[k].shape) for k in whole))
+    products = dict(enumerate(looked.products))
+    units = []
+    for leaf in _in_order(len(leaves), products):
+        met = {k: one for k, one in products.items() if one.leaf == leaf}
+        size = math.prod(leaves[leaf].shape)
+        need = sum(math.prod(one.incoming) + m * math.prod(one.shape) for one in met.values())
+        if not met or leaf in looked.other:
+            units.append(Unit(leaf, (), False, m * size))
+            continue
+        kinds = {(one.window, one.groups, one.incoming[1:]) for one in met.values()}
+        formed = m * size <= need or len(kinds) > 1
+        units.append(Unit(leaf, tuple(met), formed, m * size if formed else need))
+    convolves = any(one.window is not None for one in products.values())
+    return Plan(closed, products, tuple(units), looked.numbers, convolves, dtype)
+
+
+def _in_order(leaves: int, products: dict[int, Product]) -> list[int]:
+    """Leaves in the order in which the network meets them in products, the others first."""
+    met = list(dict.fromkeys(one.leaf for one in products.values()))
+    return [*(k for k in range(leaves) if k not in met), *met]

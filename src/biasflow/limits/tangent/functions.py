@@ -23,6 +23,9 @@ Leaves = tuple[Array, ...]
 TOGETHER = 1e-3
 """Relative difference between predictions made together and one by one above which inputs influence
 each other. Loose, so that networks that compute in half precision inside pass."""
+CANCELLED = 1e-12
+"""Differences below this are rounding: predictions of centred networks, whose units come in
+opposite pairs, are sums of terms of order one that cancel."""
 FLOAT = 8
 """Bytes of a number in double precision."""
 OTHER_FUNCTION = (
@@ -31,6 +34,8 @@ OTHER_FUNCTION = (
     "(buffers='last')"
 )
 """Running means and the like that changed."""
+DOUBLE_UP_TO = 1_000_000
+"""Weights up to which a network is computed in double precision; larger ones in single."""
 SMALL = 20_000
 """Up to this many parameters a model's own Jacobian is quicker than compiling its gradient."""
 
@@ -42,6 +47,24 @@ class Portion:
 
     parts: Any
     need: float
+
+
+def single_note(weights: int) -> str:
+    return f"Computed in single precision: the network has {weights:,} weights."
+
+
+def cut(needs: Sequence[float], n: int, memory: float) -> list[Portion]:
+    """Units of so many bytes an input, in the order in which the network meets them, as portions
+    that fit into `memory` at n inputs, where that can be had. What is met first, and is reached
+    by going back all the way, is put together first."""
+    found: list[Portion] = []
+    held: list[int] = []
+    for k, need in enumerate(needs):
+        if held and (sum(needs[i] for i in held) + need) * n > memory:
+            found.append(Portion(tuple(held), sum(needs[i] for i in held)))
+            held = []
+        held.append(k)
+    return [*found, Portion(tuple(held), sum(needs[i] for i in held))]
 
 
 class TangentFunction(ABC):
@@ -249,7 +272,7 @@ def check_alone(together: Array, alone: Array) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.linalg.norm(np.nan_to_num(together - alone))
         size = max(float(np.linalg.norm(values)) for values in (together, alone))
-    if off > TOGETHER * size:
+    if off > max(TOGETHER * size, CANCELLED):
         k = int(np.argmax(np.abs(np.nan_to_num(together - alone))))
         raise InputError(
             "network: the prediction of an input depends on the others, or on chance "

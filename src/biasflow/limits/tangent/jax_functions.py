@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,19 @@ from ..._core.arguments import Array, real_array
 from ..._numerics.double_precision import jax_in_double
 from ...errors import BiasflowError, InputError
 from .factoring import Plan, plan
-from .functions import OTHER_FUNCTION, Leaves, TangentFunction, check_alone, check_shapes
-from .gradient_features import Features, Rows, Shared
+from .functions import (
+    DOUBLE_UP_TO,
+    FLOAT,
+    OTHER_FUNCTION,
+    Leaves,
+    Portion,
+    TangentFunction,
+    check_alone,
+    check_shapes,
+    cut,
+    single_note,
+)
+from .gradient_features import WORKING, Features
 from .inputs import Batch, Inputs, has_integers, shape_of, two_inputs, words_of
 from .outputs import Outputs, array_of, without_padding
 from .weight_files import HALVES, half_note, is_path, read_weights
@@ -63,7 +75,8 @@ class JaxFunction(TangentFunction):
                 "params: no floating-point array in them, and so nothing to differentiate in"
             )
         self.names = [_dotted(self.words[k].removeprefix(within)) for k in self.trained]
-        self._plans: dict[Any, tuple[Plan, Any]] = {}
+        self._plans: dict[Any, Plan] = {}
+        self._compiled: dict[Any, Any] = {}
         self._real = False
         self._values = jax.jit(self._columns)
         self._pushed = jax.jit(
@@ -143,23 +156,51 @@ class JaxFunction(TangentFunction):
         return jax.tree_util.tree_unflatten(self.structure, filled)
 
     def values(self, leaves: Leaves, X: Inputs) -> Array:
-        return self._run(self._values, leaves, X)
+        return double(self._run(self._values, leaves, X))
 
     def features(self, leaves: Leaves, X: Inputs, parts: Any = None) -> Features:
-        made, compiled = self._planned(leaves, X)
-        values, pairs, rows = self._run(compiled, leaves, X)
-        shared = (Shared(leaf, A, G) for leaf, (A, G) in zip(made.leaves, pairs, strict=True))
-        whole = (Rows(leaf, R) for leaf, R in zip(made.whole, rows, strict=True))
-        return Features(values, (*shared, *whole))
+        made = self._planned(leaves, X)
+        chosen = tuple(range(len(made.units))) if parts is None else tuple(parts)
+        compiled = self._features(made, shape_of(X), chosen)
+        weights = tuple(leaf.astype(made.dtype) for leaf in leaves)
+        n = len(X)
+        found: Any = None
+        size = max(1, int(2 * WORKING / (made.dtype.itemsize * max(1, made.passing))))
+        size = -(-n // -(-n // size))  # equal passes, so that one compiled form serves all
+        for start in range(0, n, size):
+            block = np.minimum(np.arange(start, start + size), n - 1)
+            passed, tree = _flat(self._run(compiled, weights, X[block]))
+            if found is None:
+                found = [np.empty((n, *part.shape[1:]), part.dtype) for part in passed]
+            for room, part in zip(found, passed, strict=True):
+                room[start : start + size] = part[: n - start]
+        values, pairs = tree.unflatten(found)
+        units = [made.units[k] for k in chosen]
+        of_units = (made.part(unit, *pair) for unit, pair in zip(units, pairs, strict=True))
+        return Features(values.astype(np.float64), tuple(of_units))
+
+    def _features(self, made: Plan, shape: Any, chosen: tuple[int, ...]) -> Any:
+        """Features of some units, compiled once."""
+        import jax
+
+        if (shape, chosen) not in self._compiled:
+            single = partial(made.features, chosen=chosen)
+            self._compiled[shape, chosen] = jax.jit(jax.vmap(single, in_axes=(None, 0)))
+        return self._compiled[shape, chosen]
+
+    def portions(self, leaves: Leaves, X: Inputs, memory: float) -> list[Portion]:
+        made = self._planned(leaves, X)
+        return cut([made.dtype.itemsize * unit.need for unit in made.units], len(X), memory)
 
     def slopes(self, leaves: Leaves, X: Inputs, direction: Leaves) -> Array:
-        return self._run(self._pushed, leaves, X, tuple(direction))
+        return double(self._run(self._pushed, leaves, X, tuple(direction)))
 
     def pulled(self, leaves: Leaves, X: Inputs, cotangent: Array) -> Leaves:
-        return self._run(self._pulled, leaves, X, cotangent)
+        return tuple(double(part) for part in self._run(self._pulled, leaves, X, cotangent))
 
     def cost(self, leaves: Leaves, X: Inputs) -> int:
-        return self._planned(leaves, X)[0].length
+        made = self._planned(leaves, X)
+        return max(1, sum(unit.need for unit in made.units) * made.dtype.itemsize // FLOAT)
 
     def _columns(self, leaves: Sequence[Any], X: Any) -> Any:
         """The outputs looked at, for every input, (n, m), in JAX."""
@@ -170,9 +211,9 @@ class JaxFunction(TangentFunction):
         return self.outputs.looked_at(values, len(inputs))
 
     def _run(self, compiled: Any, leaves: Leaves, X: Inputs, *arguments: Any) -> Any:
-        """A compiled function in double precision, its results as NumPy arrays; functions that
-        leave JAX are refused. Whole numbers are given as they are, and as floats where that
-        fails."""
+        """A compiled function in the precision of the leaves, its results as NumPy arrays;
+        functions that leave JAX are refused. Whole numbers are given as they are, and as floats
+        where that fails."""
         if not has_integers(X) or self._real:
             return self._run_on(compiled, leaves, X, *arguments)
         try:
@@ -190,12 +231,10 @@ class JaxFunction(TangentFunction):
     def _run_on(self, compiled: Any, leaves: Leaves, X: Inputs, *arguments: Any) -> Any:
         import jax
 
-        given = X.parts if isinstance(X, Batch) else X
-        if self._real and has_integers(X):
-            given = X.astype(np.float64)
         try:
             with jax_in_double():
-                return jax.tree_util.tree_map(double, compiled(tuple(leaves), given, *arguments))
+                found = compiled(tuple(leaves), self._given(X, leaves[0].dtype), *arguments)
+                return jax.tree_util.tree_map(np.asarray, found)
         except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
             raise InputError(
                 "network: JAX cannot differentiate it, since it leaves JAX: "
@@ -207,28 +246,47 @@ class JaxFunction(TangentFunction):
             said = f"{type(error).__name__}: {(str(error) or 'without a word').splitlines()[0]}"
             raise InputError(f"network: fails on inputs of {words_of(X)}: {said}") from error
 
-    def _planned(self, leaves: Leaves, X: Inputs) -> tuple[Plan, Any]:
-        """The plan for inputs of this shape, and its compiled form, made once. Inputs that
-        influence each other are refused."""
-        import jax
+    def _given(self, X: Inputs, dtype: Any) -> Any:
+        """Inputs in this precision; whole numbers whole, unless the network takes floats alone."""
+        if isinstance(X, Batch):
+            return {name: _cast(part, dtype) for name, part in X.parts.items()}
+        return X.astype(dtype) if self._real else _cast(X, dtype)
 
+    def _planned(self, leaves: Leaves, X: Inputs) -> Plan:
+        """The plan for inputs of this shape, made once. Inputs that influence each other are
+        refused. Large networks that convolve are looked at in single precision: JAX has no fast
+        convolutions in double."""
         shape = shape_of(X)
-        if shape in self._plans:
-            return self._plans[shape]
-        two = two_inputs(X)
-        check_alone(self.values(leaves, two)[0], self.values(leaves, two[:1])[0])
-        given = two.parts if isinstance(X, Batch) else two
-        if self._real and has_integers(X):
-            given = two.astype(np.float64)
-        first = jax.tree_util.tree_map(lambda part: part[0], given)
+        if shape not in self._plans:
+            two = two_inputs(X)
+            check_alone(self.values(leaves, two)[0], self.values(leaves, two[:1])[0])
+            made = self._plan(leaves, two, np.dtype(np.float64))
+            weights = sum(leaf.size for leaf in leaves)
+            if made.convolves and weights > DOUBLE_UP_TO:
+                made = self._plan(leaves, two, np.dtype(np.float32))
+                self.notes = tuple(dict.fromkeys((*self.notes, single_note(weights))))
+            self._plans[shape] = made
+        return self._plans[shape]
+
+    def _plan(self, leaves: Leaves, X: Inputs, dtype: Any) -> Plan:
+        import jax
 
         def of_one(w: Any, x: Any) -> Any:
             return self._columns(w, jax.tree_util.tree_map(lambda part: part[None], x))[0]
 
+        first = jax.tree_util.tree_map(lambda part: part[0], self._given(X, dtype))
         with jax_in_double():
-            made = plan(of_one, leaves, first)
-        self._plans[shape] = made, jax.jit(jax.vmap(made.features, in_axes=(None, 0)))
-        return self._plans[shape]
+            return plan(of_one, [leaf.astype(dtype) for leaf in leaves], first, dtype)
+
+
+def _cast(part: Array, dtype: Any) -> Array:
+    return part.astype(dtype) if part.dtype.kind == "f" else part
+
+
+def _flat(tree: Any) -> tuple[list[Array], Any]:
+    import jax
+
+    return jax.tree_util.tree_flatten(tree)
 
 
 def _dotted(word: str) -> str:

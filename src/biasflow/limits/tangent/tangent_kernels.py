@@ -15,36 +15,40 @@ from ..._core.former_names import renamed
 from ...errors import InputError
 from ...models import Model
 from .functions import FLOAT, Leaves, Portion, TangentFunction, tangent_function
-from .gradient_features import Features
+from .gradient_features import WORKING, Features
 from .inputs import Batch, Inputs, read_inputs
 from .outputs import Sketch
 
 MEMORY = 2.0**30
 """Bytes that blocks of gradients may take, where the caller does not say."""
-HELD = 0.75
-"""Share of the memory that the features of one portion may take at all inputs together; the rest is
-for making them."""
+ASIDE = 3 * WORKING
+"""Bytes of the memory that are left for inputs on their way through the network and for products;
+of a small memory, half."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """The gradients of a function at one set of weights, block by block. memory: bytes for the two
-    blocks held at a time."""
+    """The gradients of a function at one set of weights, block by block. memory: bytes for all of
+    it, the kernel apart."""
 
     function: TangentFunction
     leaves: Leaves
     memory: float = MEMORY
 
+    @property
+    def held(self) -> float:
+        """Bytes for features."""
+        return max(self.memory - ASIDE, self.memory / 2)
+
     def blocks(self, X: Inputs, need: float | None = None) -> list[slice]:
-        """Consecutive inputs whose features, of `need` bytes an input, fit into half of the
-        memory."""
+        """Consecutive inputs of which two blocks' features, of `need` bytes an input, fit."""
         if need is None:
             need = FLOAT * self.function.cost(self.leaves, X)
-        size = int(self.memory / 2 / need)
+        size = int(self.held / 2 / need)
         if size < 1:
             raise InputError(
                 f"memory_b: {self.memory:.3g} bytes, and the gradient at one input alone needs "
-                f"{2 * need:.3g}"
+                f"{2 * need * self.memory / self.held:.3g}"
             )
         count = -(-len(X) // size)
         size = -(-len(X) // count)  # equal blocks, so that one compiled form serves all
@@ -85,12 +89,12 @@ class Tangent:
         shape = len(X), len(X if other is None else other)
         by_group = np.zeros((1 + max(k for k in groups if k is not None), *shape))
         by_output: Array = np.zeros((0, *shape))
-        for i, j, leaf, found in self._products(X, other, "by_output"):
+        for i, j, leaf, found in self._products(X, other, "by_output" if outputs else "summed"):
             group = groups[leaf]
             if group is None:
                 continue
             with np.errstate(over="ignore", invalid="ignore"):
-                by_group[group, i, j] += np.sum(found, axis=0)
+                by_group[group, i, j] += np.sum(found, axis=0) if outputs else found
             if outputs:
                 if not len(by_output):
                     by_output = np.zeros((len(found), *shape))
@@ -133,7 +137,7 @@ class Tangent:
 
     def beside(self, other: Tangent, X: Inputs) -> Iterator[tuple[slice, Features, Features]]:
         """Features at both weights, for all tensors and inputs, in blocks."""
-        for portion in self.function.portions(self.leaves, X, self.memory / 2):
+        for portion in self.function.portions(self.leaves, X, self.held / 2):
             for block in self.blocks(X, portion.need):
                 yield (
                     block,
@@ -151,27 +155,30 @@ class Tangent:
         """Products of features over blocks of rows and of columns, tensor by tensor; without other
         inputs those from the diagonal on."""
         count = len(X) + (len(other) if other is not None else 0)
-        for portion in self.function.portions(self.leaves, X, HELD * self.memory):
-            blocks = (
-                [slice(0, len(X))]
-                if portion.need * count <= HELD * self.memory
-                else self.blocks(X, portion.need)
-            )
-            further = [] if other is None else self._held(other, portion, len(blocks) == 1)
-            for k, i in enumerate(blocks):
-                features = self.features(X[i], portion.parts)
+        for portion in self.function.portions(self.leaves, X, self.held * len(X) / count):
+            whole = portion.need * count <= self.held
+            blocks = [slice(0, len(X))] if whole else self.blocks(X, portion.need)
+            yield from self._of_portion(X, other, portion, blocks, method)
+
+    def _of_portion(
+        self, X: Inputs, other: Inputs | None, portion: Portion, blocks: list[slice], method: str
+    ) -> Iterator[tuple[slice, slice, int, Array]]:
+        """The same of one portion; features are let go before the next are made."""
+        further: list[tuple[slice, Features | None]] = []
+        if other is not None:
+            further = self._held(other, portion, len(blocks) == 1)
+        for k, i in enumerate(blocks):
+            features = self.features(X[i], portion.parts)
+            for j, held in further or [(j, None) for j in blocks[k:]]:
                 if other is None:
-                    pairs: Any = ((j, None) for j in blocks[k:])
+                    theirs = features if j == i else self.features(X[j], portion.parts)
                 else:
-                    pairs = further
-                for j, held in pairs:
-                    if other is None:
-                        theirs = features if j == i else self.features(X[j], portion.parts)
-                    else:
-                        theirs = held or self.features(other[j], portion.parts)
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        for leaf, found in features.by_leaf(theirs, method):
-                            yield i, j, leaf, found
+                    theirs = held or self.features(other[j], portion.parts)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    for leaf, found in features.by_leaf(theirs, method):
+                        yield i, j, leaf, found
+                del theirs
+            del features
 
     def _held(
         self, other: Inputs, portion: Portion, whole: bool
@@ -187,8 +194,10 @@ def _times(block: slice, count: int) -> slice:
 
 
 def _mirrored(K: Array) -> Array:
-    """The lower triangle from the upper one, exactly."""
-    return np.triu(K) + np.swapaxes(np.triu(K, 1), -1, -2)
+    """The lower triangle from the upper one, exactly, in place."""
+    for k in range(1, K.shape[-1]):
+        K[..., k, :k] = K[..., :k, k]
+    return K
 
 
 def _finite(K: Array) -> Array:
@@ -234,8 +243,9 @@ def tangent_kernel(
 
     Weights that enter by products with vectors, at one place or at several (positions of a text,
     pixels of an image), contribute Σ_PQ ⟨a_iP, a_jQ⟩⟨g_iP, g_jQ⟩ from the vectors that come in and
-    come back, where that is cheaper than their gradients; for all others, gradients are held for
-    two blocks of inputs at a time, and computed again for every pair of blocks.
+    come back, pairs of places first or gradients formed for a part of the weight at a time,
+    whichever is less arithmetic. Layers are looked at one group after the other, as many together
+    as the memory holds at all inputs; where it does not hold one, inputs are taken in blocks.
 
     Parameters
     ----------
@@ -255,7 +265,8 @@ def tangent_kernel(
         ⟨∇f_o(x_i), ∇f_o'(x_j)⟩, the outputs of an input next to each other; 'trace' for the sum
         over o = o' alone; a sketch for an estimate of that sum.
     memory_b : float
-        Bytes for blocks of gradients.
+        Bytes for gradients and for inputs on their way through the network; from a gigabyte on, a
+        limit for all that is computed with, the kernel apart.
 
     Returns
     -------

@@ -15,6 +15,7 @@ import numpy as np
 from ..._core.arguments import Array, real_array
 from ...errors import InputError
 from .functions import (
+    DOUBLE_UP_TO,
     FLOAT,
     OTHER_FUNCTION,
     Leaves,
@@ -22,29 +23,33 @@ from .functions import (
     TangentFunction,
     check_alone,
     check_shapes,
+    cut,
+    single_note,
 )
 from .gradient_features import WORKING, Features, Part, Rows, as_array
 from .inputs import Batch, Inputs, has_integers, shape_of, two_inputs, words_of
 from .outputs import Outputs, array_of, without_padding
-from .torch_layers import Layer, along, layer_of, merged, pulled_by, slim
+from .torch_layers import Filled, Layer, along, layer_of, merged, pulled_by
 from .weight_files import HALVES, half_note, is_path, read_weights
 
-DOUBLE_UP_TO = 1_000_000
-"""Weights up to which a network is computed in double precision; larger ones in single."""
 SAME = {"float64": 1e-6, "float32": 2e-3}
 """Relative difference between a tensor's gradient and what its layer's parts give, beyond which the
 parts are not used."""
+
+SHAKEN = 0.3
+"""By how much of their size weights are moved to try the parts of layers a second time: enough to
+be felt beside SAME, and not so far that predictions overflow."""
 
 
 @dataclass(frozen=True)
 class Unit:
     """Tensors whose gradients come together: those of a layer, or one that is taken as it is.
-    need: bytes that an input's features hold; taps: numbers of ∂f/∂z of one output."""
+    need: bytes that an input's features hold; taps: bytes of ∂f/∂z of all outputs."""
 
     leaves: tuple[int, ...]
     layer: str | None
     need: float
-    taps: int = 0
+    taps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class TorchFunction(TangentFunction):
         self.shapes, self.outputs, self.device = list(shapes), outputs, device
         self.double = weights <= DOUBLE_UP_TO
         if not self.double:
-            self.notes = (f"Computed in single precision: the network has {weights:,} weights.",)
+            self.notes = (single_note(weights),)
         self._plans: dict[Any, Plan] = {}
         self._real = False
 
@@ -154,30 +159,20 @@ class TorchFunction(TangentFunction):
     def features(self, leaves: Leaves, X: Inputs, parts: Any = None) -> Features:
         plan = self._planned(leaves, X)
         units = plan.units if parts is None else [plan.units[k] for k in parts]
-        tapped = plan.outputs * sum(unit.taps for unit in units)
-        size = max(1, int(2 * WORKING / (plan.passing + self._bytes * tapped)))
-        first, *others = (
-            self._features(self._tensors(leaves), X[start : start + size], units)
-            for start in range(0, len(X), size)
-        )
-        return first.joined(others)
+        whole = [unit.leaves[0] for unit in units if unit.layer is None]
+        tensors = self._tensors(leaves)
+        names = {unit.layer for unit in units if unit.layer}
+        values, filled = self._gathered(tensors, X, names, sum(unit.taps for unit in units))
+        rows = self._rows(tensors, X, whole) if whole else []
+        parts_of = (part for layer in filled.values() for part in layer.parts)
+        return Features(values, (*parts_of, *rows))
 
     def cost(self, leaves: Leaves, X: Inputs) -> int:
         plan = self._planned(leaves, X)
         return max(1, int(sum(unit.need for unit in plan.units) / FLOAT))
 
     def portions(self, leaves: Leaves, X: Inputs, memory: float) -> list[Portion]:
-        plan = self._planned(leaves, X)
-        found: list[Portion] = []
-        held: list[int] = []
-        need = 0.0
-        for k, unit in enumerate(plan.units):
-            if held and (need + unit.need) * len(X) > memory:
-                found.append(Portion(tuple(held), need))
-                held, need = [], 0.0
-            held.append(k)
-            need += unit.need
-        return [*found, Portion(tuple(held), need)]
+        return cut([unit.need for unit in self._planned(leaves, X).units], len(X), memory)
 
     @property
     def _bytes(self) -> int:
@@ -215,10 +210,10 @@ class TorchFunction(TangentFunction):
         self.shape = tuple(values.shape)
         return self.outputs.looked_at(values, len(X))
 
-    def _passes(self, X: Inputs) -> list[slice]:
-        """Blocks of inputs that go through the network together."""
+    def _passes(self, X: Inputs, waiting: float = 0.0) -> list[slice]:
+        """Blocks of inputs that go through the network together; waiting: further bytes of one."""
         plan = self._plans.get(shape_of(X))
-        size = len(X) if plan is None else max(1, int(2 * WORKING / plan.passing))
+        size = len(X) if plan is None else max(1, int(2 * WORKING / (plan.passing + waiting)))
         return [slice(start, min(start + size, len(X))) for start in range(0, len(X), size)]
 
     @_plainly()
@@ -248,34 +243,25 @@ class TorchFunction(TangentFunction):
             raise
 
     def _plan(self, tensors: Sequence[Any], X: Inputs, outputs: int) -> Plan:
-        """Layers whose parts give the gradients that PyTorch gives, on two inputs; whatever is left
-        is taken as it is."""
-        import torch
-
+        """Layers whose parts give the gradients that PyTorch gives, on two inputs, here and at
+        other weights; whatever is left is taken as it is."""
         calls, values = self._tapped(tensors, X, None)
         passing = sum(z.numel() for uses in calls.values() for _, z in uses) / len(X)
-        cotangent = torch.linspace(0.7, 1.3, values.numel(), dtype=values.dtype).reshape(
-            values.shape
-        )
-        cotangent = cotangent.to(values.device)
-        weights = [tensor.clone().requires_grad_() for tensor in tensors]
-        with torch.enable_grad():
-            exact = torch.autograd.grad(
-                self._columns(weights, X), weights, cotangent, allow_unused=True
-            )
         units: list[Unit] = []
         covered: set[int] = set()
-        for name, parts in self._parts(calls, values).items():
-            if not all(
-                self._agrees(pulled_by(part, cotangent, self.shapes[part.leaf]), exact[part.leaf])
-                for part in parts
-            ):
+        filled = self._gathered(tensors, X, set(self.layers()))[1]
+        told = self._told(tensors, X, filled)
+        with contextlib.suppress(InputError):  # weights that the network does not take
+            other = _shaken(tensors)
+            told &= self._told(other, X, self._gathered(other, X, told)[1])
+        for name, layer in filled.items():
+            if name not in told:
                 continue
-            held = [slim(part) for part in parts]
-            need = sum(a.numel() * a.element_size() for part in held for a in part.arrays())
-            taps = sum(z.numel() for _, z in calls[name])
+            parts = layer.parts
+            need = sum(array.nbytes for part in parts for array in part.arrays())
             leaves = tuple(part.leaf for part in parts)
-            units.append(Unit(leaves, name, need / len(X), taps // len(X)))
+            taps = self._bytes * outputs * sum(z.numel() for _, z in calls[name])
+            units.append(Unit(leaves, name, need / len(X), layer.waits * taps / len(X)))
             covered.update(leaves)
         sizes = {k: int(np.prod(shape)) for k, shape in enumerate(self.shapes)}
         whole = [
@@ -287,27 +273,63 @@ class TorchFunction(TangentFunction):
             passing = max(passing, outputs * max(sizes[unit.leaves[0]] for unit in whole))
         return Plan((*units, *whole), 4.0 * self._bytes * (passing + values.shape[1]), outputs)
 
+    def _told(self, tensors: Sequence[Any], X: Inputs, filled: Mapping[str, Filled]) -> set[str]:
+        """The layers whose parts give the gradients that PyTorch gives."""
+        import torch
+
+        weights = [tensor.clone().requires_grad_() for tensor in tensors]
+        with torch.enable_grad():
+            values = self._columns(weights, X)
+            cotangent = torch.linspace(0.7, 1.3, values.numel(), dtype=values.dtype)
+            cotangent = cotangent.reshape(values.shape).to(values.device)
+            exact = torch.autograd.grad(values, weights, cotangent, allow_unused=True)
+        return {
+            name
+            for name, layer in filled.items()
+            if all(
+                self._agrees(pulled_by(part, cotangent, self.shapes[part.leaf]), exact[part.leaf])
+                for part in layer.parts
+            )
+        }
+
     def _agrees(self, found: Any, exact: Any) -> bool:
         if exact is None:
             return not bool(found.any())
         size = float(exact.norm())
+        if not np.isfinite(size):  # says nothing
+            return True
         return float((found - exact).norm()) <= SAME[str(self.dtype).rpartition(".")[2]] * size
 
-    def _features(self, tensors: Sequence[Any], X: Inputs, units: Sequence[Unit]) -> Features:
-        names = {unit.layer for unit in units if unit.layer is not None}
-        whole = [unit.leaves[0] for unit in units if unit.layer is None]
-        parts: list[Part] = []
-        if names:
-            calls, values = self._tapped(tensors, X, names)
-            made = self._parts(calls, values)
-            parts += [slim(part) for name in names for part in made[name]]
-            parts.sort(key=lambda part: part.leaf)
-            predictions = as_array(values)
-        else:
-            predictions = self.values(tuple(as_array(t) for t in tensors), X)
-        if whole:
-            parts += self._rows(tensors, X, whole)
-        return Features(predictions, tuple(parts))
+    def _gathered(
+        self, tensors: Sequence[Any], X: Inputs, names: set[str], waiting: float = 0.0
+    ) -> tuple[Array, dict[str, Filled]]:
+        """Predictions, and the parts of these layers, one pass through the network after the
+        other and one output at a time. waiting: bytes of an input's ∂f/∂z that are kept for the
+        end of a pass."""
+        import torch
+
+        known, found = self.layers(), []
+        filled: dict[str, Filled] = {}
+        for block in self._passes(X, waiting):
+            calls, values = self._tapped(tensors, X[block], names)
+            found.append(as_array(values))
+            if not filled:
+                filled = {name: Filled(len(X), values.shape[1]) for name in calls}
+            zeros = [z for uses in calls.values() for _, z in uses]
+            for o in range(values.shape[1] if calls else 0):
+                last = o + 1 == values.shape[1]
+                grads = torch.autograd.grad(
+                    values[:, o].sum(), zeros, retain_graph=not last, allow_unused=True
+                )
+                arrived = iter(zip(grads, zeros, strict=True))
+                for name, uses in calls.items():
+                    module, kind, leaves = known[name]
+                    made = []
+                    for (incoming, _), (back, z) in zip(uses, arrived, strict=False):
+                        back = torch.zeros_like(z) if back is None else back
+                        made.append(kind.parts(module, leaves, incoming, back))
+                    filled[name].add(block.start, o, merged(made))
+        return np.concatenate(found), filled
 
     def _tapped(
         self, tensors: Sequence[Any], X: Inputs, names: set[str] | None
@@ -339,34 +361,6 @@ class TorchFunction(TangentFunction):
                 hooks.callback(handle.remove)
             values = self._columns(tensors, X)
         return calls, values
-
-    def _parts(self, calls: dict[str, list[tuple[Any, Any]]], values: Any) -> dict[str, list[Part]]:
-        """The parts of every layer that was called, from ∂f_o/∂z of each output."""
-        import torch
-
-        if not calls:
-            return {}
-        zeros = [z for uses in calls.values() for _, z in uses]
-        backs: list[list[Any]] = [[] for _ in zeros]
-        count = values.shape[1]
-        for o in range(count):
-            found = torch.autograd.grad(
-                values[:, o].sum(), zeros, retain_graph=o + 1 < count, allow_unused=True
-            )
-            for kept, back, z in zip(backs, found, zeros, strict=True):
-                kept.append(torch.zeros_like(z) if back is None else back)
-        stacked = iter([torch.stack(kept) for kept in backs])
-        parts = {}
-        known = self.layers()
-        for name, uses in calls.items():
-            module, kind, leaves = known[name]
-            made = [
-                kind.parts(module, leaves, incoming, back)
-                for (incoming, _), back in zip(uses, stacked, strict=False)
-            ]
-            if len(made) == 1 or kind.repeats:
-                parts[name] = merged(made)
-        return parts
 
     def _rows(self, tensors: Sequence[Any], X: Inputs, whole: Sequence[int]) -> list[Part]:
         """Gradients in these tensors as they are, input by input."""
@@ -509,9 +503,11 @@ class TorchModule(TorchFunction):
             if "jvp" in str(error) or "forward AD" in str(error):
                 raise
             mode = "training" if self.module.training else "evaluation"
+            advice = " (try module.eval())" if self.module.training else ""
             words = words_of(Batch(X)) if named else words_of_tensor(X)
             raise InputError(
-                f"network: the module fails on {words}, in {mode} mode: {_first_line(error)}"
+                f"network: the module fails on {words}, in {mode} mode{advice}: "
+                f"{_first_line(error)}"
             ) from None
 
     def _kept(self, tensor: Any) -> Any:
@@ -594,6 +590,18 @@ class TorchTree(TorchFunction):
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             words = words_of(Batch(X)) if isinstance(X, dict) else words_of_tensor(X)
             raise InputError(f"network: fails on {words}: {_first_line(error)}") from None
+
+
+def _shaken(tensors: Sequence[Any]) -> list[Any]:
+    """Weights nearby at which no tensor vanishes: behind a layer that starts at zero, such as the
+    second of an adapter, all gradients vanish, and say nothing of who has them right."""
+    rng = np.random.default_rng(0)
+    found = []
+    for tensor in tensors:
+        size = float(tensor.square().mean().sqrt()) or max(1, np.prod(tensor.shape[1:])) ** -0.5
+        noise = tensor.new_tensor(rng.standard_normal(tuple(tensor.shape)))
+        found.append(tensor + SHAKEN * size * noise)
+    return found
 
 
 def words_of_tensor(X: Any) -> str:
