@@ -16,7 +16,7 @@ import tarfile
 import time
 from pathlib import Path
 from shutil import which
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -72,7 +72,11 @@ def driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("downloads")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    for argument in (
+        *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
         options.add_argument(argument)
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -165,6 +169,9 @@ def test_a_point_is_dragged_by_pointer_and_by_keys(driver, server):
     assert page.path("The function") != before
     page.after(lambda: handles(driver)[2].send_keys("\ue013"))  # arrow up
     assert page.state["points"][2][1] == pytest.approx(moved[2][1] + 0.05, abs=1e-3)
+    held = driver.switch_to.active_element
+    stroke = held.value_of_css_property("stroke-width")
+    assert held in handles(driver) and float(stroke.removesuffix("px")) >= 4, "the focus is seen"
     page.after(lambda: handles(driver)[4].send_keys("\ue017"))  # delete
     assert len(page.state["points"]) == 4 == len(handles(driver))
     page.after(lambda: page.press("add-point"))
@@ -208,6 +215,37 @@ def test_a_link_brings_the_state_back(driver, server):
     until(lambda: "A line" in driver.title)
 
 
+GARBAGE = [
+    {"points": "abc"},
+    {"points": [[None, 1]]},
+    {"points": [1, 2]},
+    {"points": [], "width": "x"},
+    {"points": [[0, 1, 2]], "key": 1.5},
+    {"log10_lambda": 1e300, "points": {"length": 3}},
+    None,
+    [],
+]
+
+
+def test_garbage_in_a_link_leaves_a_page_that_works(driver, server):
+    page = Page(driver, server.address)
+    for k, garbage in enumerate(GARBAGE):
+        linked = f"{driver.current_url.partition('#')[0]}#line/{quote(json.dumps(garbage))}"
+        again = Page(driver, linked)
+        assert again.state == {}, garbage
+        assert len(handles(driver)) == len(SCENES["line"].start["points"])
+        if isinstance(garbage, dict):
+            told = driver.find_element("id", "refused").text
+            assert "does not take" in told and "abc" not in told
+        if k == 0:
+            again.after(lambda: drag(driver, handles(driver)[2], 0, -30))
+            assert "points" in again.state
+    hostile = '{"__proto__": {"points": 1}, "points": "<img src=x onerror=document.title=1>"}'
+    Page(driver, f"{driver.current_url.partition('#')[0]}#line/{quote(hostile)}")
+    assert driver.title != "1" and not driver.find_elements("css selector", "img")
+    assert page.errors() == []
+
+
 def test_a_refused_state_is_a_sentence_on_the_page(driver, server):
     page = Page(driver, server.address)
     bad = json.dumps({"points": [[0, 1], [0, 2]]})
@@ -246,6 +284,13 @@ def test_a_saved_page_of_every_scene_plays_without_a_server(driver, tmp_path, na
     drawn = "return document.getElementById('stage').innerHTML"
     last = driver.execute_script(drawn)
     assert "NaN" not in last and not handles(driver)
+    live = "return [...document.querySelectorAll('input:enabled')].map((each) => each.id)"
+    driver.set_window_size(*LOOKS["phone"])  # where the scale moves beside time
+    driver.refresh()
+    until(lambda: "a saved page" in driver.find_element("id", "status").text)
+    assert driver.execute_script(live) == ["time"], "nothing can be asked for"
+    driver.set_window_size(*LOOKS["desktop"])
+    last = driver.execute_script(drawn)
     driver.find_element("id", "play").click()
     until(lambda: driver.execute_script(drawn) != last)
     driver.find_element("id", "play").click()
@@ -266,6 +311,12 @@ def test_a_table_of_the_readers_own(driver, server, tmp_path):
     assert len(table) == 40 and max(abs(x) for row in table for x in row) < 10
     assert "40 of 5000 rows" in driver.find_element("id", "data-tools").text
     assert "least-squares fit" in driver.find_element("css selector", "figcaption").text
+    exact = [f"{a},{b},{2 * a - b + 3}" for a, b in ((k % 5, (7 * k) % 11 / 3) for k in range(12))]
+    file.write_text("\n".join(['"length, cm",b,y', *exact]) + "\n")
+    page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
+    told = driver.find_element("css selector", "figcaption").text
+    assert "leave no choice" in told, "labels that columns fit exactly still are fitted"
+    assert "length, cm" in driver.find_element("id", "data-tools").text
     file.write_text("1,NaN\n2,3\n")
     driver.find_element("id", "csv").send_keys(str(file))
     until(lambda: "row 1" in page.status and "NaN" in page.status)

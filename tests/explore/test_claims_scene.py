@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import biasflow as bf
 from biasflow.errors import InputError
 from biasflow.explore import SCENES
+from biasflow.explore.patience import abandoned
 from biasflow.explore.scenes import claims_scene
 from biasflow.explore.scenes.claims_scene import at_most, problem_of
 
@@ -71,6 +73,12 @@ def test_the_python_is_of_the_same_problem(about, tmp_path):
     assert done.stdout.strip() == f"{problem.start!r} {problem.data.y} {problem.loss}"
 
 
+def test_a_theorem_is_not_violated_where_the_square_of_the_scale_is_no_float():
+    state = SCENE.read({"about": "diagonal", "rows": [[1.0, 2.0]], "log10_scale": -200.0})
+    verdict = bf.verify("W/thm1", problem_of(state), time_s=4.0)
+    assert verdict.status in ("holds", "consistent"), [str(each) for each in verdict.checks]
+
+
 def test_judgement_is_broken_off():
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"not judged within 0\.1 seconds"), at_most(0.1):
@@ -80,6 +88,21 @@ def test_judgement_is_broken_off():
     with at_most(0.05):
         pass
     time.sleep(0.1)  # the alarm does not ring for those who are done
+
+
+def test_judgement_is_broken_off_once_nobody_waits_and_however_often_it_tries_again():
+    began = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError), at_most(20.0):
+            with contextlib.suppress(TimeoutError):
+                abandoned.set()
+                while time.monotonic() < began + 10:
+                    pass
+            while time.monotonic() < began + 10:  # as one who takes the first alarm for an answer
+                pass
+    finally:
+        abandoned.clear()
+    assert time.monotonic() - began < 5
 
 
 def test_after_its_time_no_claim_is_taken_up(monkeypatch):

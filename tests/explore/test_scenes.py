@@ -16,7 +16,15 @@ from biasflow.errors import InputError
 from biasflow.explore import SCENES
 from biasflow.explore.messages import LARGEST_MESSAGE, read_request
 from biasflow.explore.page_files import MODULES
-from biasflow.explore.scene import Choice, Integer, Number, Table, even_in_loss, rounded
+from biasflow.explore.scene import (
+    Choice,
+    Integer,
+    Number,
+    Table,
+    bracketed,
+    even_in_loss,
+    rounded,
+)
 
 EVERY = pytest.mark.parametrize("scene", SCENES.values(), ids=list(SCENES))
 STATES = [
@@ -99,7 +107,7 @@ def test_the_python_of_a_scene_runs_and_prints_its_limit(scene, tmp_path):
 
 
 KNOWN = {
-    "boundary": lambda data: data["gamma1"],
+    "boundary": lambda data: [data["gamma1"]["low"]],
     "plane": lambda data: [place["rate"] for place in data["places"]],
     "sparse": lambda data: [data["l1"], data["l2"], data["l1_end"]["l1"], data["l2_end"]["l2"]],
     "line": lambda data: [data["least_norm"]],
@@ -155,6 +163,45 @@ def test_labels_that_nothing_fits_are_fitted_as_far_as_they_can_be(tmp_path):
     np.testing.assert_allclose(parts["limit"]["beta"], best, atol=1e-4)
     np.testing.assert_allclose(np.array(parts["flow"]["beta"])[:, -1], best, atol=0.05)
     assert "lstsq" in scene.as_python(state) and "lstsq" not in scene.as_python(scene.start)
+
+
+def test_labels_that_one_choice_fits_are_not_called_unfit():
+    """Twelve rows of three columns, the label an exact combination of them."""
+    scene, rng = SCENES["sparse"], np.random.default_rng(1)
+    X = rng.standard_normal((12, 3))
+    state = scene.read({"table": np.column_stack([X, X @ [2.0, -1.0, 0.0]]).tolist()})
+    said = dict(scene.parts(state))["data"]["said"]
+    assert "leave no choice" in said and "No coefficients fit" not in said
+    assert "lstsq" not in scene.as_python(state)
+    assert dict(scene.parts(scene.start))["data"]["said"] == "", "twelve samples, twenty unknowns"
+
+
+def test_labels_that_no_column_follows_are_refused_in_a_sentence():
+    """A centred column cannot follow a constant label."""
+    scene = SCENES["sparse"]
+    state = scene.read({"table": [[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]})
+    with pytest.raises(InputError, match="nothing is learnt"):
+        list(scene.parts(state))
+
+
+def test_brackets_are_rounded_outwards():
+    for low, high in ((0.123456, 0.1234561), (-2.00001, 3e-9), (1 / 3, 1 / 3), (0.0, 0.0)):
+        told = bracketed(bf.Certificate(low, high, 0.0, "exact"))
+        assert told["low"] <= low and high <= told["high"], (low, high)
+        assert told["high"] - told["low"] <= high - low + 2.1e-4 * max(abs(low), abs(high))
+    small = bracketed(bf.Certificate(1e-6, 2e-6, 0.0, "bound"))
+    assert small["gap"] == 0.5 and small["kind"] == "bound", "relative to the number, not to one"
+    assert bracketed(bf.Certificate(math.inf, 1.0, 0.0, "bound"))["high"] is None
+
+
+def test_hidden_entries_that_nobody_knows_are_not_said_to_be_missed():
+    scene, matrix = SCENES["completion"], [[1.0, 2.0], [0.5, 0.0]]
+    brought = scene.read({"matrix": matrix, "seen": [[1, 1], [1, 0]]})
+    assert next(scene.parts(brought))[1]["hidden_error"] == [None, None]
+    whole = scene.read({"matrix": matrix, "seen": [[1, 1], [1, 1]]})
+    assert next(scene.parts(whole))[1]["hidden_error"] == [None, None]
+    planted = scene.read({"matrix": [[1.0, 2.0], [0.5, 1.0]], "seen": [[1, 1], [1, 0]]})
+    assert next(scene.parts(planted))[1]["hidden_error"][1] == 1.0
 
 
 def test_a_line_is_drawn_where_the_tangent_kernel_fits_nothing():

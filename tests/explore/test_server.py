@@ -3,6 +3,7 @@ else."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from concurrent.futures import CancelledError
@@ -12,7 +13,7 @@ from starlette import testclient
 from starlette.websockets import WebSocketDisconnect
 
 from biasflow.explore.page_files import PAGE_FILES
-from biasflow.explore.server import MOST_PAGES, Launch
+from biasflow.explore.server import MOST_PAGES, MOST_UNREAD_B, Launch, Page
 
 PORT = 4321
 HOST = f"127.0.0.1:{PORT}"
@@ -161,6 +162,10 @@ def test_a_page_asks_and_hears(client, launch):
         assert "expected JSON" in socket.receive_json()["error"]
         socket.send_text(json.dumps({"kind": "code", "id": 9, "scene": "sparse", "state": {}}))
         assert "import biasflow" in socket.receive_json()["text"]
+        useless = {"table": [[0.0, 1.0], [0.0, 2.0]]}
+        refused = {"kind": "code", "id": 9, "scene": "sparse", "state": useless}
+        socket.send_text(json.dumps(refused))
+        assert "nothing is learnt" in socket.receive_json()["error"]
         socket.send_text(json.dumps({"kind": "export", "id": 10, "scene": "sparse", "state": {}}))
         file = socket.receive_json()
         assert file["kind"] == "file" and "<!doctype html>" in file["text"]
@@ -175,6 +180,20 @@ def test_bytes_close_the_page_and_the_server_lives(client):
         with pytest.raises(WebSocketDisconnect):
             socket.receive_json()
     assert client.get("/").status_code == 200
+
+
+def test_a_page_that_does_not_read_is_let_go_before_memory_is_full():
+    async def fill():
+        page = Page(None, None)
+        page._reader = asyncio.create_task(asyncio.sleep(60))
+        for _ in range(100):
+            page._put(1, "x" * 2**20)
+        held = page._outbox.qsize()
+        await asyncio.gather(page._reader, return_exceptions=True)
+        return held, page._reader.cancelled()
+
+    held, let_go = asyncio.run(asyncio.wait_for(fill(), 30))
+    assert held <= MOST_UNREAD_B // 2**20 and let_go
 
 
 def test_pages_are_counted(client, launch):

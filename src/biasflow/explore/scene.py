@@ -11,12 +11,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from .._core.arguments import Array
 from .._core.problems import Dataset
+from .._core.results import Certificate
 from ..errors import InputError
 
 State = dict[str, Any]
@@ -295,7 +297,9 @@ def thawed(key: Frozen) -> tuple[Array, Array]:
 
 def script(lines: Iterable[str]) -> str:
     """Python that a reader can run."""
-    return "\n".join(["import numpy as np", "", "import biasflow as bf", "", *lines, ""])
+    imports = ["import matplotlib.pyplot as plt", "import numpy as np", "", "import biasflow as bf"]
+    code = "\n".join([*imports, "", *lines, ""])
+    return code if "plt." in code else code.removeprefix(f"{imports[0]}\n")
 
 
 def rounded(values: Any, digits: int = 5) -> Any:
@@ -317,6 +321,15 @@ def rounded(values: Any, digits: int = 5) -> Any:
     return mixed.tolist()
 
 
+def bracketed(proof: Certificate, digits: int = 5) -> dict[str, Any]:
+    """A certificate for a page: bounds that still enclose the optimum with so few digits, how far
+    they are apart relative to it, and what kind of proof it is."""
+    low, high = _towards(proof.lower, digits, -1), _towards(proof.upper, digits, 1)
+    size = max(abs(proof.lower), abs(proof.upper))
+    gap = (proof.upper - proof.lower) / size if size > 0 else 0.0
+    return {"low": low, "high": high, "gap": rounded(gap, 2), "kind": proof.kind}
+
+
 def even_in_loss(times: Array, loss: Array, count: int, until: float = 1e-6) -> Array:
     """Moments for a film: half of them even in time, half even in log(loss), up to when the loss is
     so small a share of its start."""
@@ -333,6 +346,16 @@ def even_in_loss(times: Array, loss: Array, count: int, until: float = 1e-6) -> 
 
 def _rounded(value: float, digits: int) -> float | None:
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
+def _towards(value: float, digits: int, sign: int) -> float | None:
+    """So many digits, rounded down (−1) or up (1)."""
+    if not math.isfinite(value):
+        return None
+    near = Decimal(f"{value:.{digits - 1}e}")
+    if sign * (near - Decimal(value)) < 0:
+        near += sign * Decimal(1).scaleb(near.adjusted() - digits + 1)
+    return float(near)
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:

@@ -35,8 +35,8 @@ from .scenes import SCENES
 
 MOST_PAGES = 32
 """Pages that may be open at once."""
-MOST_UNREAD = 512
-"""Messages that wait for a page: one that does not read them is let go."""
+MOST_UNREAD, MOST_UNREAD_B = 512, 32 * 2**20
+"""Messages that wait for a page, and their characters: one that does not read them is let go."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -188,6 +188,7 @@ class Page:
         self._socket, self._crew = socket, crew
         self._outbox: asyncio.Queue[tuple[int | None, str]] = asyncio.Queue(MOST_UNREAD)
         self._newest: int | None = None
+        self._unread = 0
 
     async def live(self) -> None:
         """Until the page is closed, or does not keep to what was agreed."""
@@ -219,6 +220,7 @@ class Page:
     async def _send(self) -> None:
         while True:
             id, text = await self._outbox.get()
+            self._unread -= len(text)
             if id is None or id == self._newest:  # nobody draws what is out of date
                 await self._socket.send_text(text)
 
@@ -235,9 +237,17 @@ class Page:
         elif request.kind == "cancel":
             self._newest = None
             self._crew.cancel(self)
-        elif request.scene is not None:
-            code = request.scene.as_python(request.state)
-            self._post(None, {"kind": "code", "id": request.id, "text": code})
+        else:
+            self._code(request)
+
+    def _code(self, request: Request) -> None:
+        assert request.scene is not None
+        try:
+            text = request.scene.as_python(request.state)
+        except InputError as error:  # what only shows once the data are made
+            self._post(None, {"kind": "end", "id": request.id, "error": f"{error}"})
+            return
+        self._post(None, {"kind": "code", "id": request.id, "text": text})
 
     def _ask(self, request: Request) -> None:
         assert request.scene is not None
@@ -275,9 +285,10 @@ class Page:
         self._put(id, json.dumps(message, separators=(",", ":")))
 
     def _put(self, id: int | None, text: str) -> None:
-        if self._outbox.full():
+        if self._outbox.full() or self._unread + len(text) > MOST_UNREAD_B:
             self._reader.cancel()
             return
+        self._unread += len(text)
         self._outbox.put_nowait((id, text))
 
 
@@ -315,6 +326,7 @@ def serve(port: int = 0, opened: Callable[[str], None] = lambda address: None) -
         ws="websockets-sansio",
         ws_max_size=LARGEST_MESSAGE,
         ws_max_queue=8,
+        ws_per_message_deflate=False,  # to this machine itself, packing takes longer than sending
         timeout_graceful_shutdown=2,
         server_header=False,
         lifespan="on",

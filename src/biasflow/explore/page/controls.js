@@ -132,6 +132,12 @@ export function button(label, clicked, attributes = {}) {
   return made;
 }
 
+export function provenTo({ gap, kind }) {
+  // what stands behind a number, in words
+  if (gap === null) return "proven from one side only";
+  return `${kind === "heuristic" ? "not proven" : "proven"} to a relative ${nice(gap)}`;
+}
+
 export function facts(host) {
   // a list of labelled numbers: set({label: text})
   const list = document.createElement("dl");

@@ -78,9 +78,10 @@ const heard = {
     page.scenes = scenes;
     if (first) {
       const linked = fromFragment(location.hash, scenes);
+      say("connected");
       enter(linked?.scene ?? scenes[0], linked?.state);
-    } else ask();
-    say("connected");
+      refuse(linked);
+    } else { say("connected"); ask(); }
   },
   part(message) {
     if (asking.scene !== page.scene) return; // what was asked before the scene was changed
@@ -98,7 +99,7 @@ const heard = {
   lost(reason, was) {
     asking.answered = true;
     if (reason) say(reason, true);
-    else say(was ? "the server is gone; this page goes on when it is back" : "waiting for the server…", true);
+    else say(was ? "the server is gone; this page goes on when it is back" : "waiting for the server; after a new launch open the address that it prints, and this page goes on, too", true);
   },
 };
 
@@ -106,6 +107,13 @@ function draw(name, data) {
   page.view.part(name, data);
   document.body.dataset.part = name;
   if (name === "limit") document.body.dataset.latency = (performance.now() - page.asked).toFixed(1);
+}
+
+function refuse(linked) {
+  // said beside the picture, where "computed in …" does not take its place
+  $("refused")?.remove();
+  if (linked?.refused.length) $("caption").append(Object.assign(document.createElement("strong"), {
+    id: "refused", textContent: ` The link has something that this scene does not take (${linked.refused.join(", ")}); the picture has its own there.` }));
 }
 
 // ---- scenes
@@ -191,12 +199,17 @@ function sharing() {
   const row = document.createElement("div");
   row.className = "buttons";
   row.append(
-    button("Copy as Python", () => page.connection.say("code", page.scene.name, page.state), { id: "copy-code" }),
+    button("Copy as Python", () => request("code", "writing the script…"), { id: "copy-code" }),
     button("Copy link", () => copy(location.origin + location.pathname + fragment(page.scene, page.state), "link copied"), { id: "copy-link" }),
-    button("Save as a page", () => { say("computing the page…"); page.connection.say("export", page.scene.name, page.state); }, { id: "save-page" }),
+    button("Save as a page", () => request("export", "computing the page…"), { id: "save-page" }),
     button("Start again", () => change(withDefaults(page.scene, {})), { id: "reset" }),
   );
   $("sharing").replaceChildren(row);
+}
+
+function request(kind, words) {
+  const sent = page.connection.say(kind, page.scene.name, page.state) !== null;
+  say(sent ? words : "the server is gone; nothing can be computed until it is back", !sent);
 }
 
 async function copy(text, done) {
@@ -249,7 +262,7 @@ function play(recording) {
   page.scenes = [recording.scene];
   document.body.classList.add("recorded");
   enter(recording.scene, recording.state);
-  for (const input of $("panel").querySelectorAll("input, select, button")) input.disabled = true;
+  for (const input of document.querySelectorAll("#panel :is(input, select, button), #player > .control input")) input.disabled = true;
   page.asked = performance.now();
   for (const [name, data] of recording.parts) page.view.part(name, data);
   page.view.ended?.();
@@ -262,6 +275,7 @@ $("code-close").addEventListener("click", () => $("code-dialog").close());
 addEventListener("hashchange", () => {
   const linked = fromFragment(location.hash, page.scenes);
   if (linked && fragment(linked.scene, linked.state) !== fragment(page.scene, page.state)) enter(linked.scene, linked.state);
+  if (linked) refuse(linked);
 });
 const recording = $("recording");
 if (recording) play(JSON.parse(recording.textContent));

@@ -10,7 +10,7 @@ export function element(name, attributes = {}, parent = null) {
 }
 
 export function figure(stage, { title, size = "", legend = [] }) {
-  // A figure with a caption of plain text; legend: [[colour variable, text, "dashed"?]]
+  // A figure with a caption of plain text; legend: [[colour variable, text, "dashed", "dotted", "dot" or "ring"?]]
   const host = document.createElement("figure");
   if (size) host.className = size;
   const caption = document.createElement("figcaption");
@@ -23,7 +23,7 @@ export function figure(stage, { title, size = "", legend = [] }) {
   for (const [colour, text, dash] of legend) {
     const item = document.createElement("li"), swatch = document.createElement("span");
     swatch.className = `swatch ${dash ?? ""}`;
-    swatch.style.borderTopColor = `var(--${colour})`;
+    swatch.style.borderColor = `var(--${colour})`;
     item.append(swatch, text);
     list.append(item);
   }
@@ -252,7 +252,7 @@ export class Plot {
 
   handles(id, points, options) {
     // Points that move. options: moved(k, [x, y], final), removed?(k), name(k) for readers of screens,
-    // colour or colour(k), radius, step: [dx, dy] of a key press, fixed: "x" or "y" for a coordinate that stays.
+    // colour or colour(k), radius, hollow (what lies below is seen through it), step: [dx, dy] of a key press, fixed: "x" or "y" for a coordinate that stays.
     this.put(id, () => element("g", {}, this.top), (node, item) => {
       item.options = options;
       item.points = points;
@@ -268,6 +268,7 @@ export class Plot {
         dot.setAttribute("cy", this.py(point[1]).toFixed(1));
         dot.setAttribute("r", options.radius ?? 9);
         dot.setAttribute("aria-label", options.name(k));
+        dot.classList.toggle("hollow", Boolean(options.hollow));
         dot.style.fill = `var(--${colour})`;
       });
     });
@@ -392,7 +393,8 @@ function ticks(axis, count) {
     const every = Math.max(1, Math.ceil((last - first + 1) / count));
     const found = [];
     for (let e = first; e <= last; e += every) found.push(10 ** e);
-    return found;
+    if (found.length > 1) return found;
+    return [1, 2, 5, 10, 20, 50].map((each) => Number((each * 10 ** Math.floor(Math.log10(low))).toPrecision(3))).filter((each) => each >= low && each <= high);
   }
   const raw = (high - low) / count, size = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find((each) => each * size >= raw) * size;
@@ -405,7 +407,8 @@ function ticks(axis, count) {
 
 function tickLabel(value, axis) {
   if (axis.format) return axis.format(value);
-  return axis.log ? `1e${Math.round(Math.log10(value))}` : nice(value);
+  const power = Math.log10(value);
+  return axis.log && Math.abs(power - Math.round(power)) < 1e-6 ? `1e${Math.round(power)}` : nice(value);
 }
 
 function text(parent, x, y, words, anchor) {

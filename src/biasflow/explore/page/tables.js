@@ -13,8 +13,8 @@ export function parseTable(text, holes = false) {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/).filter((line) => line.trim() && !line.startsWith("#"));
   if (!lines.length) throw new Error("the file is empty");
   const separator = [",", ";", "\t"].reduce((best, each) =>
-    lines[0].split(each).length > lines[0].split(best).length ? each : best);
-  const cells = lines.map((line) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
+    cellsOf(lines[0], each).length > cellsOf(lines[0], best).length ? each : best);
+  const cells = lines.map((line) => cellsOf(line, separator));
   const headed = !cells[0].some((cell) => Number.isFinite(numberIn(cell))) && !(holes && cells[0].every((cell) => cell === "")); // names: a line without a number
   const names = headed ? cells.shift() : cells[0].map((_, k) => `column ${k + 1}`);
   const rows = cells.map((row, i) => {
@@ -30,6 +30,18 @@ export function parseTable(text, holes = false) {
   });
   if (!rows.length) throw new Error("the table has a header and no rows");
   return { names, rows };
+}
+
+function cellsOf(line, separator) {
+  // what stands between separators; inside quotes a separator is text, and two quotes are one
+  const cells = [""];
+  let quoted = false;
+  for (const part of line.split(/(")/)) {
+    if (part === '"') { quoted = !quoted; cells[cells.length - 1] += part; }
+    else if (quoted) cells[cells.length - 1] += part;
+    else part.split(separator).forEach((piece, k) => k ? cells.push(piece) : (cells[cells.length - 1] += piece));
+  }
+  return cells.map((cell) => cell.trim().replace(/^"(.*)"$/, "$1").replaceAll('""', '"'));
 }
 
 const DATE = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/;
@@ -51,5 +63,5 @@ export function standardised(rows, k) {
   const values = rows.map((row) => row[k]), mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const size = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
   if (!(size > 1e-12 * Math.abs(mean))) return values.map(() => 1);
-  return values.map((value) => Number(((value - mean) / size).toPrecision(6)));
+  return values.map((value) => (value - mean) / size); // every digit: labels that columns fit exactly still are
 }

@@ -25,6 +25,7 @@ from ..scene import (
     Scene,
     State,
     Table,
+    bracketed,
     frozen,
     rounded,
     script,
@@ -43,7 +44,10 @@ GAP, F1_S = 1e-4, 3.0
 F2_S = 1.0
 FLOW_RTOL, FLOW_S, SECONDS = 1e-2, 3.0, 14.0
 """Errors below a pixel; seconds for the flow, and for a whole request."""
-FRAMES = 64
+FRAMES = {0.25: 24, 1.0: 64}
+"""Moments of the flow to a share of its end, which is shown while the rest is computed, and of all
+of it."""
+NO_TANGENT = "No boundary of the tangent kernel: so few neurons at rest cannot separate the points."
 FIRST_FRAME = 0.1
 """The first frame, in units of the time in which a network of the start's size learns."""
 
@@ -123,7 +127,7 @@ def parts(state: State) -> Iterator[Part]:
     yield "kernels", kernels
     f1 = f1_margin(frozen(data))
     yield "limit", limit_part(f1)
-    yield "flow", flow_part(state, data, start, float(f1["lower"]))
+    yield from flow_parts(state, data, start, float(f1["proof"].lower))
 
 
 @lru_cache(32)
@@ -133,9 +137,7 @@ def f1_margin(key: Frozen) -> dict[str, Any]:
 
     found = f1_max_margin(*thawed(key), gap=GAP, time_s=F1_S)
     return {
-        "lower": found.certificate.primal,
-        "upper": found.certificate.dual,
-        "kind": found.certificate.kind,
+        "proof": found.certificate,
         "neurons": len(found.value.signs),
         "values": found.value(SQUARE),
     }
@@ -147,35 +149,34 @@ def f2_margin(key: Frozen) -> dict[str, Any]:
     from ...limits import f2_max_margin
 
     found = f2_max_margin(*thawed(key), time_s=F2_S)
-    return {
-        "lower": found.certificate.primal,
-        "upper": found.certificate.dual,
-        "values": found.value(SQUARE),
-    }
+    return {"proof": found.certificate, "values": found.value(SQUARE)}
 
 
 @lru_cache(32)
-def tangent_values(key: Frozen, pairs: int, draw: int) -> tuple[Array, float, float]:
+def tangent_values(key: Frozen, pairs: int, draw: int) -> Array | None:
     """The max margin of the tangent kernel at the start of size one, on the square; σ changes its
-    units, not its boundary."""
+    units, not its boundary. None where few neurons at rest separate nothing."""
     from ...limits import tangent_max_margin
 
     X, y = thawed(key)
     start = drawn_start({"pairs": pairs, "key": draw, "log10_sigma": 0.0})
-    found = tangent_max_margin(TwoLayer(2 * pairs, 3), start, augmented(X), y)
-    return found.value(augmented(SQUARE)), found.certificate.primal, found.certificate.dual
+    try:
+        found = tangent_max_margin(TwoLayer(2 * pairs, 3), start, augmented(X), y)
+    except BiasflowError:
+        return None
+    return found.value(augmented(SQUARE)) if found.certificate.lower > 0 else None
 
 
 def kernels_part(state: State, data: Dataset, start: TwoLayerParams) -> dict[str, Any]:
     """Where training the output layer alone ends, and a network that is linear in its weights."""
     f2 = f2_margin(frozen(data))
-    values, lower, upper = tangent_values(frozen(data), state["pairs"], state["key"])
+    values = tangent_values(frozen(data), state["pairs"], state["key"])
     return {
         "ticks": rounded(TICKS),
         "f2": on_grid(f2["values"]),
-        "gamma2": rounded([f2["lower"], f2["upper"]], 7),
-        "tangent": on_grid(values),
-        "tangent_gamma": rounded([lower, upper], 7),
+        "gamma2": bracketed(f2["proof"]),
+        "tangent": None if values is None else on_grid(values),
+        "said": "" if values is not None else NO_TANGENT,
     }
 
 
@@ -183,8 +184,7 @@ def limit_part(f1: dict[str, Any]) -> dict[str, Any]:
     return {
         "ticks": rounded(TICKS),
         "f1": on_grid(f1["values"]),
-        "gamma1": rounded([f1["lower"], f1["upper"]], 7),
-        "kind": f1["kind"],
+        "gamma1": bracketed(f1["proof"]),
         "neurons": f1["neurons"],
     }
 
@@ -200,19 +200,29 @@ def flow_end(gamma: float, exponent: float) -> float:
     return (4.0 + max(0.0, -exponent) * LOG10 / 2) / gamma
 
 
-def flow_part(state: State, data: Dataset, start: TwoLayerParams, gamma: float) -> dict[str, Any]:
-    """Neurons at moments of the flow, at squared norm one, their margin, and how far the classifier
-    is from each of the three, as an angle between functions on the square."""
+def flow_parts(state: State, data: Dataset, start: TwoLayerParams, gamma: float) -> Iterator[Part]:
+    """The flow to a first end, then to the last."""
     model = TwoLayer(2 * state["pairs"], 3)
     problem = Problem(model, Dataset(augmented(data.X), data.y), SmoothMargin(), start)
     end = flow_end(gamma, state["log10_sigma"])
-    try:
-        flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=end, rtol=FLOW_RTOL)
-    except BiasflowError as error:
-        return {"times": [], "said": f"no flow: {error}"}
-    last = float(flow.times[-1])
+    for share, frames in FRAMES.items():
+        try:
+            flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=share * end, rtol=FLOW_RTOL)
+        except BiasflowError as error:
+            yield "flow", {"times": [], "said": f"no flow: {error}"}
+            return
+        over = share == 1.0 or not got_there(flow)
+        yield "flow", {**flow_part(state, data, flow, gamma, frames), "last": over}
+        if over:
+            return
+
+
+def flow_part(state: State, data: Dataset, flow: Any, gamma: float, frames: int) -> dict[str, Any]:
+    """Neurons at moments of the flow, at squared norm one, their margin, and how far the classifier
+    is from each of the three, as an angle between functions on the square."""
+    model, last = flow.problem.model, float(flow.times[-1])
     first = min(FIRST_FRAME * 10.0 ** (-2 * state["log10_sigma"]), FIRST_FRAME, last / 10)
-    times = np.append(0.0, np.minimum(np.geomspace(first, last, FRAMES - 1), last))
+    times: Array = np.append(0.0, np.minimum(np.geomspace(first, last, frames - 1), last))
     units = [normed(flow.at(t)) for t in times]
     values = np.stack([model(unit, augmented(SQUARE)) for unit in units])
     margins = np.array([np.min(data.y * model(unit, augmented(data.X))) for unit in units])
@@ -220,7 +230,7 @@ def flow_part(state: State, data: Dataset, start: TwoLayerParams, gamma: float) 
     ends = {
         "f1": f1_margin(key)["values"],
         "f2": f2_margin(key)["values"],
-        "tangent": tangent_values(key, state["pairs"], state["key"])[0],
+        "tangent": tangent_values(key, state["pairs"], state["key"]),
     }
     return {
         "times": rounded(times, 6),
@@ -239,8 +249,10 @@ def normed(params: TwoLayerParams) -> TwoLayerParams:
     return TwoLayerParams(params.a / size, params.W / size)
 
 
-def angle(one: Array, other: Array) -> float | None:
-    """Between two functions on the square, in degrees; None for the zero function."""
+def angle(one: Array, other: Array | None) -> float | None:
+    """Between two functions on the square, in degrees; None for the zero function, or none."""
+    if other is None:
+        return None
     lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
     if lengths <= 1e-15:
         return None
@@ -268,13 +280,26 @@ def as_python(state: State) -> str:
             ")",
             "model, data = bf.TwoLayer(2 * pairs, 3), bf.data.with_bias(bf.Dataset(X, y))",
             "tangent = bf.limits.tangent_max_margin(model, start, data.X, data.y)",
-            'print("tangent kernel", tangent.objective / sigma)',
+            'print("tangent kernel", tangent.objective / sigma)  # in units of a start of size one',
             f"end = {flow_end(1.0, exponent)} / f1.certificate.primal",
             f"flow = bf.gradient_flow(model, data, bf.SmoothMargin(), start, t1=end, "
             f"rtol={FLOW_RTOL})",
             "print(flow)",
             'print("margin over gamma 1", flow.margin[-1] / f1.certificate.primal)',
-            'flow.plot().savefig("which_boundary.png")',
+            "ticks = np.linspace(-1, 1, 201)",
+            "square = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)",
+            "inputs = np.column_stack([square, np.ones(len(square))])",
+            "drawn = [(f1.value(square), 'C2'), (f2.value(square), 'C4')]",
+            "drawn += [(model(flow.final, inputs), 'k')]",
+            "if tangent.certificate.lower > 0:  # else so few neurons at rest separate nothing",
+            "    drawn += [(tangent.value(inputs), 'C1')]",
+            'figure, axes = plt.subplots(subplot_kw={"aspect": "equal"})',
+            "for values, colour in drawn:",
+            "    axes.contour(ticks, ticks, values.reshape(201, 201), [0], colors=colour)",
+            'axes.scatter(X[:, 0], X[:, 1], c=np.where(y > 0, "C0", "C3"))',
+            'axes.set_title("green F1, purple F2, orange tangent kernel, black the network")',
+            'figure.savefig("which_boundary.png")',
+            'flow.plot().savefig("its_training.png")',
         ]
     )
 

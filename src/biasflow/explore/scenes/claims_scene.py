@@ -15,6 +15,7 @@ from ..._core.problems import Dataset, Problem
 from ...errors import InputError
 from ...losses import SmoothMargin, SquareLoss
 from ...models import DiagonalNetwork, TwoLayer, TwoLayerParams, augmented
+from ..patience import abandoned
 from ..scene import Choice, Exponent, Integer, Part, Preset, Scene, State, Table, rounded, script
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ EVIDENCE_S, EACH_S = 4.0, 5.0
 """Seconds that evidence for a claim may take, and after which its judgement is broken off."""
 ALL_S, SECONDS = 60.0, 90.0
 """Seconds after which no further claim is taken up, and for a whole request."""
+RING_S = 0.05
+"""Between two looks whether the time is over or nobody waits any more."""
 LAST = ("R/lemA1", "W/descent", "W/limit", "W/sec3")
 """Claims that look at many flows, and take the longest."""
 LABELS = {
@@ -38,7 +41,7 @@ FIELDS = {
     "log10_scale": Exponent(
         "Size of the first weights",
         "Some statements are about small ones, some about large ones.",
-        -12.0,
+        -300.0,
         1.0,
         -7.0,
         0.1,
@@ -134,27 +137,34 @@ def silent(spoken: list[Claim]) -> int:
 
 def judged(statement: Claim, evidence: Evidence) -> Verdict:
     """The verdict; evidence is shared, so that a flow is followed once."""
+    from ...theory import Status, Verdict
     from ...theory.judgement import judge
 
     evidence.deadline = time.monotonic() + EVIDENCE_S
-    with at_most(EACH_S):
-        return judge(statement, evidence)
+    try:
+        with at_most(EACH_S):
+            return judge(statement, evidence)
+    except TimeoutError as late:  # the alarm rang while the verdict was written down
+        return Verdict(statement, (), (), Status.INCONCLUSIVE, str(late))
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Break off what runs longer, where the system has an alarm and this is the thread that hears
-    it. What judges takes the error for an open question."""
+    """Break off what runs longer, or what nobody waits for any more, where the system has an alarm
+    and this is the thread that hears it. What judges takes the error for an open question; the
+    alarm rings again for whoever took it for something to be tried once more."""
+    end = time.monotonic() + seconds
     heard = threading.current_thread() is threading.main_thread()
     if not (heard and hasattr(signal, "setitimer")):
         yield
         return
 
     def ring(*_: Any) -> None:
-        raise TimeoutError(f"not judged within {seconds:g} seconds")
+        if abandoned.is_set() or time.monotonic() >= end:
+            raise TimeoutError(f"not judged within {seconds:g} seconds")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(RING_S, seconds), RING_S)
     try:
         yield
     finally:
@@ -260,8 +270,8 @@ CROSSED = [[0.5, 0.5, 1.0], [-0.5, -0.5, 1.0], [0.5, -0.5, -1.0], [-0.5, 0.5, -1
 CLAIMS = Scene(
     "claims",
     "Claims",
-    "Four papers state theorems about training. Which of them speak about these data, and are they "
-    "true here?",
+    "Papers state theorems about training. Which of them speak about these data, and are they true "
+    "here?",
     "Every statement of the papers is a program: it looks whether its conditions hold for the data "
     "and the network chosen here, computes both sides by routes that do not lean on the statement, "
     "and says how much room is left (slack) and by which factor a bound could be tightened "

@@ -15,7 +15,18 @@ from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import MatrixFactorisation
 from ..patience import DrawingPatience, drawn_flow, got_there
-from ..scene import Exponent, Part, Preset, Scene, State, Table, even_in_loss, rounded, script
+from ..scene import (
+    Exponent,
+    Part,
+    Preset,
+    Scene,
+    State,
+    Table,
+    bracketed,
+    even_in_loss,
+    rounded,
+    script,
+)
 
 LARGEST = 8
 """Rows and columns that a page draws."""
@@ -26,7 +37,7 @@ FLOW_S, SECONDS = 2.0, 10.0
 LEARNT = 1e-5
 """Share of the first loss at which a film ends."""
 FRAMES = 80
-EXPONENTS = (1.0, 0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0)
+EXPONENTS = (1.0, 0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0)
 """Of α, at which the norms of what is filled in are computed."""
 
 
@@ -98,7 +109,7 @@ def parts(state: State) -> Iterator[Part]:
     """Both completions of least norm, the flow, then norms at every scale."""
     yield "limit", limit_part(state)
     problem = problem_of(state, 10.0 ** state["log10_alpha"])
-    yield "flow", flow_part(problem)
+    yield "flow", flow_part(state, problem)
     yield from norms_parts(state)
 
 
@@ -124,20 +135,21 @@ def limit_part(state: State) -> dict[str, Any]:
         "nuclear_norm": rounded(nuclear.objective),
         "frobenius_norm": rounded(frobenius.objective),
         "singular": rounded(np.linalg.svd(nuclear.value, compute_uv=False), 4),
-        "gap": rounded(nuclear.certificate.gap, 2),
-        "kind": nuclear.certificate.kind,
+        "proof": bracketed(nuclear.certificate),
         "hidden_error": [hidden_error(state, each.value) for each in (nuclear, frobenius)],
     }
 
 
-def hidden_error(state: State, found: Array) -> float:
-    """Root mean square of what is filled in, against the hidden entries."""
-    hidden = np.array(state["seen"]) == 0
-    difference = (found - np.array(state["matrix"]))[hidden]
-    return float(rounded(np.sqrt(np.mean(difference**2)) if difference.size else 0.0, 4))
+def hidden_error(state: State, found: Array) -> float | None:
+    """Root mean square of what is filled in, against the hidden entries; None where there are none,
+    or where all are zero, as in a table that a reader brings: they are not known."""
+    matrix, hidden = np.array(state["matrix"]), np.array(state["seen"]) == 0
+    if not np.any(matrix[hidden]):
+        return None
+    return float(rounded(np.sqrt(np.mean((found - matrix)[hidden] ** 2)), 4))
 
 
-def flow_part(problem: Problem) -> dict[str, Any]:
+def flow_part(state: State, problem: Problem) -> dict[str, Any]:
     """The matrix, its singular values and the loss at moments of the flow."""
     try:
         flow = drawn_flow(problem, DrawingPatience(FLOW_S), rtol=FLOW_RTOL)
@@ -148,11 +160,14 @@ def flow_part(problem: Problem) -> dict[str, Any]:
     losses = np.array([loss_at(problem, flow.at(t)) for t in many])
     times = even_in_loss(many, losses, FRAMES, LEARNT)
     matrices = np.stack([problem.model.effective(flow.at(t)) for t in times])
+    end = problem.model.effective(flow.final)
     return {
         "times": rounded(times, 6),
         "matrix": rounded(matrices.transpose(1, 2, 0), 4),
         "singular": rounded(np.linalg.svd(matrices, compute_uv=False).T, 4),
         "loss": rounded([loss_at(problem, flow.at(t)) for t in times], 4),
+        "norm": rounded(np.linalg.norm(end, "nuc")),
+        "hidden_error": hidden_error(state, end),
         "said": "" if got_there(flow) else f"The flow {flow.result.value}.",
     }
 
@@ -211,7 +226,15 @@ def as_python(state: State) -> str:
             "end = model.effective(flow.final)",
             'print("filled in", end, sep="\\n")',
             'print("nuclear norm", np.linalg.norm(end, "nuc"), "Frobenius", np.linalg.norm(end))',
-            'flow.plot().savefig("completion.png")',
+            "size = np.max(np.abs(matrix))",
+            "figure, axes = plt.subplots(1, 3)",
+            'shown = {"seen": np.where(seen, matrix, np.nan), "network": end}',
+            'shown["least nuclear norm"] = nuclear.value',
+            "for axis, (title, values) in zip(axes, shown.items()):",
+            '    axis.imshow(values, cmap="RdBu", vmin=-size, vmax=size)',
+            "    axis.set_title(title)",
+            'figure.savefig("completion.png")',
+            'flow.plot().savefig("its_training.png")',
         ]
     )
 
@@ -229,9 +252,9 @@ COMPLETION = Scene(
     "Some entries of a matrix are seen. What does training fill in for the others?",
     "The matrix is a product of two factors, and every entry that is not seen can be anything. "
     "From a large start nothing is filled in: hidden entries stay near zero, the least Frobenius "
-    "norm. From a small start singular values grow one after the other, and the network finds the "
-    "simple matrix behind what it sees, the least nuclear norm. Click entries to show or hide "
-    "them.",
+    "norm. From a small start singular values grow one after the other, and the network finds a "
+    "simple matrix behind what it sees, one of few singular values: often, but not always, that of "
+    "least nuclear norm. Click entries to show or hide them.",
     FIELDS,
     parts,
     as_python,

@@ -26,6 +26,7 @@ from ..scene import (
     Scene,
     State,
     Table,
+    bracketed,
     frozen,
     rounded,
     script,
@@ -103,7 +104,7 @@ def parts(state: State) -> Iterator[Part]:
 
 def limit_part(problem: Problem, state: State) -> dict[str, Any]:
     """Two ends that theory knows, on a grid."""
-    least, norm, gap = least_norm(frozen(problem.data))
+    least, norm, proof, unique = least_norm(frozen(problem.data))
     try:
         kernel, said = rounded(kernel_function(problem, state), 4), ""
     except BiasflowError:
@@ -113,19 +114,22 @@ def limit_part(problem: Problem, state: State) -> dict[str, Any]:
         "x": rounded(GRID),
         "least": rounded(least, 4),
         "least_norm": rounded(norm),
-        "gap": rounded(gap, 2),
+        "proof": proof,
+        "unique": unique,
         "kernel": kernel,
         "said": said,
     }
 
 
 @lru_cache(32)
-def least_norm(key: Frozen) -> tuple[Array, float, float]:
-    """The minimum-norm interpolator on the grid, its norm and the gap of its certificate."""
+def least_norm(key: Frozen) -> tuple[Array, float, dict[str, Any], bool | None]:
+    """The minimum-norm interpolator on the grid, its norm with its proof, and whether it is the
+    only one."""
     from ...limits import min_norm_interpolator
 
     found = min_norm_interpolator(*thawed(key), time_s=LEAST_S)
-    return found(with_bias(GRID)), found.objective, found.certificate.gap
+    unique: bool | None = found.stats["unique"]
+    return found(with_bias(GRID)), found.objective, bracketed(found.certificate), unique
 
 
 def kernel_function(problem: Problem, state: State) -> Array:
@@ -194,7 +198,28 @@ def as_python(state: State) -> str:
             'print("x      ", x)',
             'print("network", flow(inputs))',
             'print("least  ", least(inputs))',
-            'flow.plot().savefig("line_through_points.png")',
+            "x = np.linspace(-3, 3, 301)",
+            "inputs = np.column_stack([x, np.ones(301)])",
+            "figure, axes = plt.subplots()",
+            'axes.plot(x, flow(inputs), label="network")',
+            'axes.plot(x, least(inputs), "--", label="least norm")',
+            "try:  # what it would be if it were linear in its weights",
+            "    both, n = np.concatenate([data.X, inputs]), data.n",
+            "    kernel = bf.tangent_kernel(model, start, both)",
+            "    first = np.exp(2 * log_scale) * model(start, both)",
+            "    known = bf.limits.kernel_interpolator(kernel[:n, :n], data.y - first[:n])",
+            "    linear = first[n:] + kernel[n:, :n] @ known.value",
+            '    axes.plot(x, linear, ":", label="tangent kernel")',
+            "except bf.errors.BiasflowError as error:",
+            '    print("no curve of the tangent kernel:", error)',
+            'axes.plot(points[:, 0], points[:, 1], "ko")',
+            "inside = (x >= points[:, 0].min()) & (x <= points[:, 0].max())",
+            "seen = np.append(least(inputs)[inside], points[:, 1])",
+            "reach = 1.2 * np.max(np.abs(seen))",
+            'axes.set(xlabel="x", ylabel="y", ylim=(-reach, reach))',
+            "axes.legend()",
+            'figure.savefig("line_through_points.png")',
+            'flow.plot().savefig("its_training.png")',
         ]
     )
 
@@ -216,11 +241,12 @@ LINE = Scene(
     "A line through points",
     "A neural network is trained until it goes through these points. What does it draw between "
     "them?",
-    "The points do not decide that: the size of the network’s first weights does. Slide λ to the "
-    "right, a large start: the neurons hardly move, and the network keeps the wiggles it began "
-    "with. Slide it to the left, a small start: for a while nothing seems to happen, but the "
-    "neurons are turning; then a few kinks grow, one group after the other, and what comes out is "
-    "the simplest curve that fits (dashed), or close to it. Press play and watch.",
+    "The points do not decide that; the size of the network’s first weights, λ, does. Click the "
+    "five small pictures from right to left, or slide λ. From a large start the neurons hardly "
+    "move, and the network keeps the wiggles it began with. From a small start nothing seems to "
+    "happen for a while, but the neurons are turning; then a few kinks grow, one group after the "
+    "other, and what comes out is the simplest curve that fits (dashed), or close to it. Play and "
+    "scrub through the training below; drag a point to ask about your own.",
     FIELDS,
     parts,
     as_python,

@@ -13,7 +13,19 @@ from ..._core.problems import Dataset, Problem
 from ...errors import BiasflowError, InputError
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
-from ..scene import LOG10, Exponent, Integer, Part, Preset, Scene, State, Table, rounded, script
+from ..scene import (
+    LOG10,
+    Exponent,
+    Integer,
+    Part,
+    Preset,
+    Scene,
+    State,
+    Table,
+    bracketed,
+    rounded,
+    script,
+)
 from .relu_film import FLOW_RTOL, drawn_start, film_parts
 
 REACH, SHORTEST = 2.5, 0.1
@@ -27,7 +39,7 @@ FIELDS = {
         "Size of the first weights, λ",
         "The smaller, the longer the neurons turn before any of them grows.",
         -300.0,
-        0.5,
+        1.0,
         -6.0,
         0.1,
         "λ",
@@ -130,7 +142,7 @@ def timeline_part(data: Dataset, start: TwoLayerParams, exponent: float) -> dict
     try:
         found = saddle_limit(data, start)
     except BiasflowError as error:
-        return {"groups": [], "norm": None, "said": f"no exact timeline: {error}"}
+        return {"groups": [], "norm": None, "said": f"none: {error}"}
     groups = [
         {
             "sign": sign,
@@ -189,10 +201,10 @@ def least_part(problem: Problem) -> dict[str, Any]:
     try:
         found = min_norm_interpolator(problem.data.X, problem.data.y, time_s=NORM_S)
     except BiasflowError as error:
-        return {"norm": None, "gap": None, "said": f"{error}"}
+        return {"norm": None, "proof": None, "said": f"{error}"}
     return {
         "norm": rounded(found.objective),
-        "gap": rounded(found.certificate.gap, 2),
+        "proof": bracketed(found.certificate),
         "said": "",
     }
 
@@ -222,7 +234,14 @@ def as_python(state: State) -> str:
             "print(flow)",
             "for cluster in bf.diagnostics.clusters(flow.final):",
             "    print(cluster)",
-            'flow.plot().savefig("neurons_in_the_plane.png")',
+            "unit, log_size = flow.polar(flow.times[-1])",
+            "angles = np.arctan2(unit.W[:, 1], unit.W[:, 0])",
+            'figure, axes = plt.subplots(subplot_kw={"projection": "polar"})',
+            'colours = np.where(unit.a > 0, "C0", "C3")',
+            "axes.scatter(angles, log_size / np.log(10.0), c=colours)",
+            'axes.set_title("neurons at the end: direction, log10 of their size")',
+            'figure.savefig("neurons_in_the_plane.png")',
+            'flow.plot().savefig("their_training.png")',
         ]
     )
 

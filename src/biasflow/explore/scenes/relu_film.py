@@ -48,7 +48,8 @@ def film_parts(problem: Problem, exponent: float) -> Iterator[Part]:
             yield "flow", {"times": [], "said": f"no flow: {error}"}
             return
         last = over(flow, t1, before) or stretch == STRETCHES - 1
-        yield "flow", flow_part(flow, last)
+        rests = before - float(flow.loss[-1]) <= AT_REST * float(flow.loss[-1])
+        yield "flow", flow_part(flow, last, rests)
         if last:
             yield "plateaus", {"plateaus": plateaus(flow)}
             return
@@ -95,9 +96,9 @@ def first_end(problem: Problem, exponent: float) -> float:
     return 2 * (1.0 + max(0.0, -exponent * LOG10)) / rate
 
 
-def flow_part(flow: Any, last: bool) -> dict[str, Any]:
+def flow_part(flow: Any, last: bool, rests: bool) -> dict[str, Any]:
     """Neurons at moments of the flow, as unit vectors (a, w, bias) and logarithms of their norms;
-    who slides when."""
+    who slides when. rests: whether its loss has not moved since the stretch before."""
     from ...pictures.neuron_marks import sliding
 
     problem = flow.problem
@@ -116,8 +117,9 @@ def flow_part(flow: Any, last: bool) -> dict[str, Any]:
         "logs": rounded(logs.T, 6),
         "slides": intervals(slides),
         "norm": rounded(variation(flow.final)),
+        "missed": rounded(np.sqrt(float(flow.loss[-1]) * LEARNT / learnt(problem)), 2),
         "last": last,
-        "said": said(flow) if last else "",
+        "said": said(flow, rests) if last else "",
     }
 
 
@@ -132,16 +134,14 @@ def plateaus(flow: Any) -> list[list[Any]]:
     ]
 
 
-def said(flow: Any) -> str:
+def said(flow: Any, rests: bool) -> str:
     """What a reader should know of the end."""
     if flow.loss[-1] <= learnt(flow.problem):
         return ""
     if not got_there(flow):
         return f"The flow {flow.result.value}; it is shown as far as it came."
-    return (
-        f"At t = {flow.times[-1]:.3g} the points are still not fitted: the flow rests at a "
-        "saddle, or at a minimum that is not the least."
-    )
+    where = "the flow rests at a saddle or a minimum" if rests else "the loss still falls, slowly"
+    return f"At t = {flow.times[-1]:.4g} the points are still not fitted: {where}."
 
 
 def variation(final: TwoLayerParams) -> float:

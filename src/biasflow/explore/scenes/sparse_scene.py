@@ -26,6 +26,7 @@ from ..scene import (
     Scene,
     State,
     Table,
+    bracketed,
     even_in_loss,
     frozen,
     rounded,
@@ -36,9 +37,14 @@ from ..scene import (
 NO_STEP = -4.0
 """The exponent of the step size at which gradient flow is meant, and no descent is shown."""
 LEARNT = 1e-4
-"""Share of the first loss at which a film ends."""
+"""Share of the first loss at which a film ends: what comes later is slow, and the limit is drawn
+beside it."""
 FITTED = 1e-9
 """Residual of a least-squares fit, relative to the labels, up to which it is rounding."""
+ONE_FIT = (
+    "These samples leave no choice: one set of coefficients fits them, and every start ends there. "
+    "With fewer samples than coefficients there is a choice."
+)
 FRAMES = 160
 """Moments of the flow that a page gets."""
 FLOW_RTOL, DEEP_RTOL = 1e-5, 1e-4
@@ -129,17 +135,22 @@ def checked(state: State) -> None:
 
 def data_of(state: State) -> tuple[Dataset, str]:
     """The table, or random inputs with labels made of the true coefficients; a sentence where no
-    coefficients fit them.
+    coefficients fit them, or only one choice of them does.
 
-    Training then sees of the labels what can be fitted, and the loss is what is above its least
-    value.
+    Where none do, training sees of the labels what can be fitted, and the loss is what is above its
+    least value.
     """
     data = drawn_data(state) if state["table"] is None else table_data(state["table"])
-    fitted = fit_of(data)
-    if np.max(np.abs(fitted - data.y)) <= FITTED * np.max(np.abs(data.y)):
-        return data, ""
+    fitted, size = fit_of(data), float(np.max(np.abs(data.y)))
+    single = np.linalg.matrix_rank(data.X) == data.d
+    if np.max(np.abs(fitted - data.y)) <= FITTED * size:
+        return data, ONE_FIT if single else ""
+    if np.max(np.abs(fitted)) <= FITTED * size:
+        raise InputError(
+            "table: no combination of the columns follows the labels at all; nothing is learnt"
+        )
     said = "No coefficients fit all of these labels: training heads for their least-squares fit"
-    if np.linalg.matrix_rank(data.X) == data.d:
+    if single:
         said += ", which is one only, whatever the start; with fewer samples there is a choice"
     return Dataset(data.X, fitted, truth=data.truth), f"{said}."
 
@@ -198,9 +209,8 @@ def limit_part(model: DiagonalNetwork, data: Dataset, exponent: float) -> dict[s
         "error": distance(found.value, data),
         "l1_error": distance(rich, data),
         "l2_error": distance(kernel, data),
-        "gap": rounded(found.certificate.gap, 2),
+        "proof": bracketed(found.certificate),
         "residual": rounded(found.certificate.residual, 2),
-        "kind": found.certificate.kind,
         "source": found.source,
     }
 
@@ -392,7 +402,7 @@ def as_python(state: State) -> str:
             f".standard_normal({state['samples']})\n"
             f"data = bf.Dataset(X, X @ truth + {state['noise']} * noise, truth=truth)"
         )
-    if data_of(state)[1]:
+    if data_of(state)[1] not in ("", ONE_FIT):
         made += (
             "\n# nothing fits all labels: training sees of them what can be fitted\n"
             "fit = data.X @ np.linalg.lstsq(data.X, data.y, rcond=None)[0]\n"

@@ -11,7 +11,7 @@ const ENDS = [["f1", "green", "9 5"], ["f2", "purple", "2 4"], ["tangent", "ambe
 export function view(stage, { scene, change, player, say, tools, recorded }) {
   let state = null, kernels = null, limit = null, flow = null, brush = 1;
 
-  const main = figure(stage, { title: "The boundary.", legend: [["blue", "one class"], ["red", "the other"], ["ink", "network now"],
+  const main = figure(stage, { title: "The boundary.", legend: [["blue", "one class", "dot"], ["red", "the other", "dot"], ["ink", "network now"],
     ["green", "largest margin, all weights trained (F1)"], ["purple", "largest margin, last layer alone (F2)", "dotted"],
     ["amber", "largest margin of the tangent kernel", "dashed"]] });
   const plot = new Plot(main.host, { label: "Two classes of points in the plane and the boundary that the network draws between them",
@@ -97,6 +97,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     for (const [name, colour, dash] of ENDS) {
       const values = name === "f1" ? limit?.f1 : kernels?.[name];
       if (values) plot.curve(name, ...contour(TICKS, values), { colour, dash: name === "f1" ? "" : dash, width: name === "f1" ? 3 : 2, opacity: name === "f1" ? 0.75 : 1 });
+      else plot.remove(name);
     }
   }
 
@@ -121,6 +122,14 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     plot.curve("now", ...contour(TICKS, values), { colour: "ink", width: 2.5 });
   }
 
+  function noFlow(said) {
+    // nothing of an older one is left to be taken for this one's
+    for (const each of [margins, angles]) each.removeWhere(() => true);
+    for (const id of ["side", "now"]) plot.remove(id);
+    player.film([]);
+    rise.say(said);
+  }
+
   function drawFlow() {
     const first = flow.times[1], end = flow.times.at(-1), span = [first, end];
     const share = flow.margin.slice(1), times = flow.times.slice(1), [low] = rangeOf([share]);
@@ -139,14 +148,16 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     rise.say(flow.said);
   }
 
-  function bracket([low, high]) {
-    return `between ${low.toPrecision(5)} and ${high.toPrecision(5)}, proven`;
+  function bracket({ low, high, kind }) {
+    // rounded outwards already: the number lies between what is shown
+    return `between ${low} and ${high}, ${kind === "heuristic" ? "the upper bound not proven" : "proven"}`;
   }
 
   function tell(fraction = player.at) {
     const rows = {};
     if (limit) rows["largest margin γ₁, all weights"] = `${bracket(limit.gamma1)} (${limit.neurons} neurons)`;
     if (kernels) rows["largest margin γ₂, last layer"] = bracket(kernels.gamma2);
+    if (kernels?.said) rows["tangent kernel"] = kernels.said;
     if (flow?.times.length) {
       const share = mixed(flow.margin, frameAt(fraction, flow.times.length));
       rows["network now"] = share > 0 ? `${nice(100 * share)}% of γ₁` : "some points are on the wrong side";
@@ -160,9 +171,8 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       if (name === "kernels") { kernels = value; drawEnds(); }
       if (name === "limit") { limit = value; drawEnds(); }
       if (name === "flow") {
-        if (!value.times.length) { rise.say(value.said); return; }
-        flow = value;
-        drawFlow();
+        flow = value.times.length ? value : null;
+        if (flow) drawFlow(); else noFlow(value.said);
       }
       tell();
     },

@@ -10,7 +10,7 @@ export function toClaims(tools, wanted) {
   // a button for other scenes: the claims that speak about their data
   const made = button("Which claims speak about this?", () => {
     const { log10_scale, ...rest } = wanted();
-    const state = { ...rest, log10_scale: clamp(log10_scale, -12, 1) };
+    const state = { ...rest, log10_scale: clamp(log10_scale, -300, 1) };
     location.hash = `#claims/${encodeURIComponent(JSON.stringify(state))}`;
   }, { id: "to-claims" });
   const row = document.createElement("div");
@@ -34,7 +34,7 @@ export function view(stage, { scene, change, player, say, recorded }) {
   side.className = "beside";
   stage.append(side);
   player.output.textContent = "nothing moves here";
-  const drawing = figure(side, { title: "The data.", legend: [["blue", "label above zero"], ["red", "below"]] });
+  const drawing = figure(side, { title: "The data.", legend: [["blue", "label above zero", "dot"], ["red", "below", "dot"]] });
   drawing.host.style.margin = "0";
   const plot = new Plot(drawing.host, { label: "Inputs in the plane", x: { label: "first input", range: [-1, 1] }, y: { label: "second input", range: [-1, 1] }, height: 260, square: true });
   const page = document.createElement("section");

@@ -1,26 +1,29 @@
 // Completion: a matrix whose entries are clicked, what is filled in, its singular values, norms at every scale.
-import { facts } from "../controls.js";
+import { facts, provenTo } from "../controls.js";
 import { Plot, figure, logRange, nice, rangeOf } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
 
 const SHADES = ["blue", "red", "green", "purple", "amber", "black"];
 
 export function view(stage, { change, player, recorded }) {
-  let state = null, limit = null, flow = null, norms = null;
+  let state = null, limit = null, flow = null, norms = null, ended = false;
 
   const given = figure(stage, { title: "What is seen.", size: "third" });
   const now = figure(stage, { title: "The network now.", size: "third" });
   const ends = figure(stage, { title: "The simplest: least nuclear norm.", size: "third" });
   const cells = grid(given.host, true), filled = grid(now.host, false), simple = grid(ends.host, false);
   given.say(recorded ? "" : "Click an entry to show or hide it; arrow keys change its value.");
-  const told = facts(ends.host);
+  const beneath = document.createElement("figure");
+  beneath.className = "wide";
+  stage.append(beneath);
+  const told = facts(beneath);
 
   const rise = figure(stage, { title: "Singular values.", legend: [["blue", "of the network"], ["quiet", "of the simplest matrix", "dashed"]] });
   const values = new Plot(rise.host, { label: "Singular values against time", x: { label: "time t" }, y: { label: "singular value" }, height: 240 });
   const fall = figure(stage, { title: "The loss.", legend: [["blue", "loss"]] });
   const losses = new Plot(fall.host, { label: "Loss against time", x: { label: "time t" }, y: { label: "loss", log: true }, height: 240 });
   const scale = figure(stage, { title: "From the kernel to the rich regime.", size: "wide", legend: [["green", "nuclear norm of the end"], ["purple", "Frobenius norm"],
-    ["green", "least possible", "dashed"], ["ink", "your α", "dashed"]] });
+    ["green", "least possible, of either", "dashed"], ["ink", "your α", "dashed"]] });
   const regimes = new Plot(scale.host, { label: "Norms of where the flow ends against the scale of the start",
     x: { label: "log₁₀ α", range: [-12, 1] }, y: { label: "norm" }, height: 220 });
 
@@ -47,7 +50,7 @@ export function view(stage, { change, player, recorded }) {
         const part = shown ? Math.round(50 * Math.abs(value) / largest) : 0;
         cell.style.background = `color-mix(in srgb, var(--${value > 0 ? "blue" : "red"}) ${part}%, transparent)`;
         cell.classList.toggle("seen", Boolean(seen && seen[i][j] === 1));
-        const words = shown ? value.toFixed(2) : "?", target = cell.firstElementChild ?? cell;
+        const words = shown ? largest < 0.095 && value ? value.toExponential(0) : value.toFixed(2) : "?", target = cell.firstElementChild ?? cell;
         if (target.textContent !== words) target.textContent = words;
         if (cell.firstElementChild) {
           target.setAttribute("aria-label", `row ${i + 1}, column ${j + 1}: ${shown ? `seen, ${words}` : "hidden"}`);
@@ -86,6 +89,16 @@ export function view(stage, { change, player, recorded }) {
     filled(flow.matrix.map((line) => line.map((series) => mixed(series, at))), state.seen);
   }
 
+  function tell() {
+    const { hidden_error: [simplest, zeros] } = limit, rows = {
+      "least nuclear norm": `${nice(limit.nuclear_norm)}, ${provenTo(limit.proof)}`,
+      "least Frobenius norm": nice(limit.frobenius_norm),
+    };
+    if (ended) rows["nuclear norm at the end"] = `${nice(flow.norm)}, ${nice(flow.norm / limit.nuclear_norm)} times the least`;
+    if (simplest !== null) rows["misses the hidden entries by"] = `${nice(simplest)} (least nuclear norm), ${nice(zeros)} (zeros)${ended ? `, ${nice(flow.hidden_error)} (network)` : ""}`;
+    told(rows);
+  }
+
   function drawNorms() {
     if (norms) {
       regimes.ranges(null, rangeOf([norms.nuclear, norms.frobenius, limit ? [limit.nuclear_norm, limit.frobenius_norm] : []], { zero: true }));
@@ -108,18 +121,17 @@ export function view(stage, { change, player, recorded }) {
     part(name, value) {
       if (name === "limit") {
         limit = value;
+        ended = false; // the flow that is drawn is of the entries before
         simple(limit.nuclear, state.seen);
-        told({
-          "least nuclear norm": `${nice(limit.nuclear_norm)} (${limit.kind}, relative gap ${nice(limit.gap)})`,
-          "least Frobenius norm": nice(limit.frobenius_norm),
-          "misses the hidden entries by": `${nice(limit.hidden_error[0])} (nuclear), ${nice(limit.hidden_error[1])} (zeros)`,
-        });
+        tell();
         drawNorms();
       }
       if (name === "flow") {
         now.say(value.said);
-        if (!value.times.length) { player.film([]); return; }
-        flow = value;
+        flow = value.times.length ? value : null;
+        ended = Boolean(flow) && !flow.said;
+        tell();
+        if (!flow) { for (const each of [values, losses]) each.removeWhere(() => true); player.film([]); return; }
         const end = flow.times.at(-1);
         values.ranges([0, end], rangeOf(flow.singular, { zero: true }));
         values.removeWhere((id) => id.startsWith("s"));
@@ -132,7 +144,7 @@ export function view(stage, { change, player, recorded }) {
       if (name === "norms") { norms = value; drawNorms(); }
     },
     frame(fraction, time) {
-      if (!flow?.times.length || flow.matrix.length !== state.matrix.length) return;
+      if (!flow || flow.matrix.length !== state.matrix.length) return;
       drawNow(fraction);
       values.vertical("now", time);
       losses.vertical("now", time);

@@ -1,33 +1,37 @@
 // A line through points: the network's function as it grows, its neurons, the loss, and endings from other starts.
-import { button, facts, power } from "../controls.js";
+import { button, facts, power, provenTo } from "../controls.js";
 import { drawRests, logExtent, neuronsAt, withPlateaus } from "../neurons.js";
 import { Plot, clamp, figure, nice } from "../plot.js";
 import { toClaims } from "./claims.js";
 
+const WORDS = { "-4": ", small", 1: ", large" };
 const SPAN = [-3, 3], GRID = Array.from({ length: 161 }, (_, k) => -3 + 6 * k / 160);
 
 export function view(stage, { scene, change, player, say, tools, recorded }) {
   let state = null, limit = null, flow = null, extent = null;
   const endings = new Map();
 
-  const main = figure(stage, { title: "The function.", legend: [["ink", "points: drag them"], ["blue", "network now"],
-    ["green", "least norm", "dashed"], ["purple", "tangent kernel", "dotted"], ["amber", "a neuron: at its kink, as high as its output weight"]] });
-  main.host.classList.add("wide");
-  const plot = new Plot(main.host, { label: "The function that the network draws, with the points it is trained on",
-    x: { label: "x", range: SPAN }, y: { label: "y", range: [-1.5, 1.5] }, height: 360 });
-  plot.curve("now", [], [], { colour: "blue", width: 3 }); // below the curves it is compared with
-  const told = facts(main.host);
-
+  // what the page is about, first: one network, one set of points, five sizes of the start
   const heading = document.createElement("h3");
-  heading.textContent = `The same network, the same points: only the size of the start differs${recorded ? "" : ". Click one to watch it"}`;
+  heading.textContent = `Same network, same points: only the size of the first weights differs.${recorded ? "" : " Click one to watch it learn."}`;
   const row = document.createElement("div");
   row.className = "row";
   stage.append(heading, row);
   const small = new Map();
 
+  const main = figure(stage, { title: "The function.", legend: [["ink", recorded ? "points" : "points: drag them", "dot"], ["blue", "network now"],
+    ["green", "simplest curve that fits (least norm)", "dashed"], ["purple", "if neurons could not turn (tangent kernel)", "dotted"],
+    ["amber", "a neuron: at its kink, as high as its output weight", "dot"], ["ink", "slides along a point", "ring"]] });
+  main.host.classList.add("wide");
+  const plot = new Plot(main.host, { label: "The function that the network draws, with the points it is trained on",
+    x: { label: "x", range: SPAN }, y: { label: "y", range: [-1.5, 1.5] }, height: 310 });
+  const drawn = { colour: "blue", width: 5, opacity: 0.65 }; // broad and below: a curve that it covers is still seen
+  plot.curve("now", [], [], drawn);
+  const told = facts(main.host);
+
   const loss = figure(stage, { title: "The loss.", legend: [["blue", "loss"], ["amber", "at rest near a saddle"]] });
   const losses = new Plot(loss.host, { label: "Loss against time, with its plateaus", x: { label: "time t" }, y: { label: "loss", log: true }, height: 260 });
-  const wheel = figure(stage, { title: "The neurons.", legend: [["blue", "push up"], ["red", "push down"], ["ink", "ring: slides along a point", "dotted"]] });
+  const wheel = figure(stage, { title: "The neurons.", legend: [["blue", "push up", "dot"], ["red", "push down", "dot"], ["ink", "slides along a point", "ring"]] });
   const neurons = new Plot(wheel.host, { label: "Neurons in the plane of weight and bias, their distance from the middle logarithmic in their size",
     x: { label: "weight", range: [-1.15, 1.15], ticks: [0], format: () => "" }, y: { label: "bias", range: [-1.15, 1.15], ticks: [0], format: () => "" }, height: 260, square: true });
 
@@ -96,7 +100,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       for (const { a, w: [w, b], log } of now) { const z = w * x + b; if (z > 0) sum += a * z * Math.exp(2 * log); }
       return sum;
     });
-    plot.curve("now", GRID, ys, { colour: "blue", width: 3 });
+    plot.curve("now", GRID, ys, drawn);
     const [low, high] = plot.y.range, colour = (a) => a > 0 ? "blue" : "red";
     plot.marks("kinks", now.filter(({ w }) => Math.abs(w[0]) > 1e-9).map(({ a, w: [w, b], log, slides }) =>
       [-b / w, clamp(a * Math.exp(log), low, high), { radius: slides ? 6 : 3.5, ring: slides, colour: slides ? "ink" : "amber" }])
@@ -106,6 +110,15 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       const r = clamp(1 - (most - log) / (most - least), 0.03, 1.05), size = Math.hypot(w, b) || 1;
       return [r * w / size, r * b / size, { colour: slides ? "ink" : colour(a), ring: slides, radius: slides ? 6 : 4 }];
     }), { opacity: 0.8 });
+  }
+
+  function noFlow(said) {
+    // nothing of an older one is left to be taken for this one's
+    for (const each of [losses, neurons]) each.removeWhere(() => true);
+    plot.curve("now", [], [], drawn);
+    plot.remove("kinks");
+    player.film([]);
+    main.say(said);
   }
 
   function drawFlow() {
@@ -125,7 +138,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     else if (flow?.said) rows["it has drawn"] = "no curve through all points yet";
     else if (flow) rows["it has drawn"] = share < 1.15 ? "the simplest curve through the points, or nearly"
       : share < 2 ? "a curve that is not much less simple than it could be" : "a far less simple curve: the wiggles of its start are left";
-    rows["norm (how far from simple)"] = `${flow?.norm ? `${nice(flow.norm)}, ${nice(share)} times the least` : "…"}; the least is ${nice(limit.least_norm)}, certified to a relative ${nice(limit.gap)}`;
+    const least = `the least is ${nice(limit.least_norm)}, ${provenTo(limit.proof)}${limit.unique === false ? "; other curves have it, too" : ""}`;
+    rows["norm (how far from simple)"] = !flow?.last ? least : flow.said ? `${nice(flow.norm)}, of a curve that does not fit; ${least}`
+      : `${nice(flow.norm)}, ${nice(share)} times the least${share < 1 ? ` (labels are still missed by ${nice(100 * flow.missed)}%)` : ""}; ${least}`;
     told(rows);
   }
 
@@ -135,11 +150,13 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       const made = figure(row, { title: `λ = ${power(exponent, {})}` });
       made.host.dataset.exponent = exponent;
       if (!recorded) made.host.querySelector("figcaption").replaceChildren(
-        button(`λ = ${power(exponent, {})}`, () => { change({ log10_lambda: exponent }); player.replay(); }, { title: "start with weights of this size" }));
-      one = new Plot(made.host, { label: `What the network draws from a start of size ${power(exponent, {})}`, x: { range: SPAN }, y: { range: plot.y.range }, height: 130, bare: true });
+        button(`λ = ${power(exponent, {})}${WORDS[exponent] ?? ""}`, () => { change({ log10_lambda: exponent }); player.replay(); }, { title: "start with weights of this size" }));
+      one = new Plot(made.host, { label: `What the network draws from a start of size ${power(exponent, {})}`, x: { range: SPAN }, y: { range: plot.y.range }, height: 96, bare: true });
       small.set(exponent, one);
+      const sorted = [...row.children].sort((a, b) => a.dataset.exponent - b.dataset.exponent);
+      if (sorted.some((each, k) => each !== row.children[k])) row.append(...sorted);
+      chosen();
     }
-    row.append(...[...row.children].sort((a, b) => a.dataset.exponent - b.dataset.exponent));
     one.ranges(null, plot.y.range);
     const xs = limit.x;
     one.curve("least", xs, limit.least, { colour: "green", dash: "5 4", width: 1.5 });
@@ -147,15 +164,22 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     one.marks("points", state.points, { colour: "ink", radius: 3 });
   }
 
+  function chosen() {
+    // the small picture that is the large one
+    for (const each of row.children) each.querySelector("button")?.setAttribute("aria-pressed", String(Number(each.dataset.exponent) === state.log10_lambda));
+  }
+
   return {
     state(next) {
       state = next;
       frame();
       drawPoints();
+      chosen();
     },
     part(name, value) {
       if (name === "limit") {
         limit = value;
+        if (flow) flow = { ...flow, last: false }; // of the points before
         frame();
         plot.curve("least", limit.x, limit.least, { colour: "green", dash: "8 5", width: 2 });
         if (limit.kernel) plot.curve("kernel", limit.x, limit.kernel, { colour: "purple", dash: "2 4", width: 2 });
@@ -164,9 +188,8 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         drawPoints();
       }
       if (name === "flow") {
-        if (!value.times.length) { loss.say(value.said); return; }
-        flow = { ...value, plateaus: [] };
-        drawFlow();
+        flow = value.times.length ? { ...value, plateaus: [] } : null;
+        if (flow) drawFlow(); else noFlow(value.said);
       }
       if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
       if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }

@@ -1,5 +1,5 @@
 // Neurons in the plane: they turn, gather and grow; the exact timeline of vanishing starts beside the flow's own.
-import { button, facts } from "../controls.js";
+import { button, facts, provenTo } from "../controls.js";
 import { drawRests, logExtent, neuronsAt, withPlateaus } from "../neurons.js";
 import { Plot, clamp, figure, nice } from "../plot.js";
 import { toClaims } from "./claims.js";
@@ -10,8 +10,8 @@ const SHORTEST = 0.1;
 export function view(stage, { scene, change, player, say, tools, recorded }) {
   let state = null, limit = null, timeline = null, flow = null, groups = null, least = null, extent = null, right = false;
 
-  const main = figure(stage, { title: "The neurons.", legend: [["blue", "neurons that push up"], ["red", "that push down"],
-    ["ink", "ring: slides along an input’s edge", "dotted"], ["green", "where theory says they gather", "dashed"], ["quiet", "edges: a neuron answers to an input on one side only", "dotted"]] });
+  const main = figure(stage, { title: "The neurons.", legend: [["blue", "neurons that push up", "dot"], ["red", "that push down", "dot"],
+    ["ink", "slides along an input’s edge", "ring"], ["green", "where theory says they gather", "dashed"], ["quiet", "edges: a neuron answers to an input on one side only", "dotted"]] });
   const plot = new Plot(main.host, { label: "Neurons by direction and size, with the inputs they are trained on",
     x: { label: "first input", range: SPAN }, y: { label: "second input", range: SPAN }, height: 460, square: true });
   const told = facts(main.host);
@@ -142,6 +142,14 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     });
   }
 
+  function noFlow(said) {
+    // nothing of an older one is left to be taken for this one's
+    for (const each of [losses, angles]) each.removeWhere(() => true);
+    plot.remove("neurons");
+    player.film([]);
+    fall.say(said);
+  }
+
   function drawFlow() {
     const end = flow.times.at(-1);
     extent = logExtent(flow, 0.35);
@@ -183,9 +191,11 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       const own = groups?.grown.find((each) => each.sign === sign);
       rows[`${sign > 0 ? "blue" : "red"} is half grown at`] = `t = ${nice(time)} by theory (λ → 0)${own ? `, t = ${nice(own.time)} in this flow` : ""}`;
     }
-    if (timeline?.said) rows["exact timeline"] = "only for perpendicular inputs";
+    if (timeline?.said) rows["exact timeline"] = timeline.said;
     if (groups) rows["groups at the end"] = groups.groups.map(({ neurons, sign, share }) => `${neurons} ${sign > 0 ? "blue" : "red"} (${nice(100 * share)}%)`).join(", ") || "none";
-    if (flow?.norm && least?.norm) rows["norm at the end"] = `${nice(flow.norm)}; the least of all that fit is ${nice(least.norm)}`;
+    if (flow?.norm && least) rows["norm at the end"] = `${nice(flow.norm)}${flow.said ? ", of a network that does not fit all labels" : ""}${
+      least.norm ? `; the least of all that fit is ${nice(least.norm)}, ${provenTo(least.proof)}` : ""}`;
+    if (least?.said) rows["least norm"] = least.said;
     told(rows);
   }
 
@@ -195,9 +205,8 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       if (name === "limit") { limit = value; groups = least = null; drawLimit(); }
       if (name === "timeline") { timeline = value; drawTimeline(); }
       if (name === "flow") {
-        if (!value.times.length) { fall.say(value.said); return; }
-        flow = { ...value, plateaus: [] };
-        drawFlow();
+        flow = value.times.length ? { ...value, plateaus: [] } : null;
+        if (flow) drawFlow(); else noFlow(value.said);
       }
       if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
       if (name === "clusters") groups = value;

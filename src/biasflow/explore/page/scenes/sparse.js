@@ -1,5 +1,5 @@
 // Sparse regression: coefficients, their way there, the loss, and norms from the kernel to the rich regime.
-import { facts, toSlider } from "../controls.js";
+import { facts, provenTo, toSlider } from "../controls.js";
 import { Plot, figure, logRange, nice, rangeOf } from "../plot.js";
 import { frameAt, mixed } from "../player.js";
 import { standardised } from "../tables.js";
@@ -10,7 +10,7 @@ const SHADES = ["blue", "red", "green", "purple", "amber"];
 export function view(stage, { scene, change, player, recorded }) {
   let state = null, flow = null, limit = null, saddles = null, bounds = null, norms = null, descent = null, data = null;
 
-  const stems = figure(stage, { title: "Coefficients.", legend: [["black", "true, drag them"], ["blue", "network now"],
+  const stems = figure(stage, { title: "Coefficients.", legend: [["black", recorded ? "true" : "true: drag them", "ring"], ["blue", "network now"],
     ["red", "its limit"], ["green", "least ℓ1", "dashed"], ["purple", "least ℓ2", "dotted"]] });
   const coefficients = new Plot(stems.host, { label: "Coefficients of the network", x: { label: "coordinate", ticks: [] },
     y: { label: "coefficient" }, height: 280 });
@@ -35,12 +35,12 @@ export function view(stage, { scene, change, player, recorded }) {
     const now = fits() ? current(player.at) : limit.beta;
     coefficients.ranges([-0.7, d - 0.3], widest(rangeOf([limit.beta, truth ?? [], limit.l1_end.beta, limit.l2_end.beta], { zero: true })));
     coefficients.stems("now", xs, now, { colour: "blue", width: Math.max(3, 160 / d), opacity: 0.55 });
-    coefficients.marks("limit", xs.map((x) => [x, limit.beta[x]]), { colour: "red", radius: 4 });
-    coefficients.marks("l1", xs.map((x) => [x, limit.l1_end.beta[x]]), { colour: "green", radius: 6, ring: true });
-    coefficients.marks("l2", xs.map((x) => [x, limit.l2_end.beta[x]]), { colour: "purple", radius: 3, ring: true });
+    coefficients.curve("limit", ...rungs(limit.beta), { colour: "red", width: 4 });
+    coefficients.curve("l1", ...rungs(limit.l1_end.beta), { colour: "green", width: 2.5, dash: "4 3" });
+    coefficients.curve("l2", ...rungs(limit.l2_end.beta), { colour: "purple", width: 2.5, dash: "2 2" });
     if (truth && truth.length === d && !recorded)
       coefficients.handles("truth", truth.map((value, k) => [k, value]), {
-        fixed: "x", step: [0, 0.05], colour: "black", radius: 8,
+        fixed: "x", step: [0, 0.05], colour: "black", radius: 7, hollow: true,
         name: (k) => `true coefficient ${k + 1}: ${nice(truth[k])}; arrow keys move it`,
         moved: (k, [, value], final) => {
           const next = state.truth.map((row) => [...row]);
@@ -50,9 +50,12 @@ export function view(stage, { scene, change, player, recorded }) {
       });
     else {
       coefficients.remove("truth");
-      if (truth) coefficients.marks("truth-marks", truth.map((value, k) => [k, value]), { colour: "black", radius: 5 });
+      if (truth) coefficients.marks("truth-marks", truth.map((value, k) => [k, value]), { colour: "black", radius: 7, ring: true });
     }
   }
+
+  // a short level line at each coordinate: what lies at the same height shows beside the handle
+  const rungs = (beta) => [beta.flatMap((_, k) => [k - 0.42, k + 0.42, null]), beta.flatMap((value) => [value, value, null])];
 
   // a range that does not tremble while something is dragged: grown at once, shrunk only when far too large
   let kept = [-1, 1];
@@ -122,7 +125,7 @@ export function view(stage, { scene, change, player, recorded }) {
       "ℓ2 norm of the limit": `${nice(limit.l2)} (least possible ${nice(limit.l2_end.l2)})`,
     };
     if (truthOf()) rows["distance from the truth"] = `${nice(limit.error)} (least ℓ1: ${nice(limit.l1_error)}, least ℓ2: ${nice(limit.l2_error)})`;
-    rows["proof of the limit"] = `${limit.kind}, relative gap ${nice(limit.gap)}`;
+    rows["the limit"] = `${provenTo(limit.proof)} of the potential that it minimises; labels are met to ${nice(limit.residual)}`;
     if (descent) rows["gradient descent"] = descent.said ||
       `ends as from α ≈ ${nice(descent.alpha)}, ℓ1 norm ${nice(descent.l1)} (${descent.steps} steps, loss ${nice(descent.loss)})`;
     told(rows);
