@@ -15,6 +15,8 @@ are read and the trajectory is made, for B/fig3 and B/fig4 at 40 times and for a
 from __future__ import annotations
 
 import argparse
+import cProfile
+import itertools
 import os
 import resource
 import subprocess
@@ -81,14 +83,14 @@ KERNELS = ("march", "align", "states_at", "unfold", "compare")
 
 def around(problem, calls, **asked):
     """Processor milliseconds of a warm call in each of its kernels, and outside, of the call that
-    spent the least outside."""
+    spent the least outside; and how many functions it calls."""
     import biasflow as bf
-    from biasflow.flows.relu import event_runs, implicit_tail, saved_weights
+    from biasflow.flows.relu import event_runs, event_trajectory, implicit_tail
 
     inside = dict.fromkeys(KERNELS, 0.0)
     places = [
         (module, name, getattr(module, name))
-        for module in (event_runs, implicit_tail, saved_weights)
+        for module in (event_runs, implicit_tail, event_trajectory)
         for name in KERNELS
         if hasattr(module, name)
     ]
@@ -114,7 +116,10 @@ def around(problem, calls, **asked):
         least = min(least, (whole - sum(parts), parts))
     for module, name, kernel in places:
         setattr(module, name, kernel)
-    return [1e3 * part for part in least[1]], 1e3 * least[0]
+    counted = cProfile.Profile()
+    counted.runcall(bf.gradient_flow, problem, rtol=1e-4, **asked)
+    calls = sum(entry.callcount for entry in counted.getstats())
+    return [1e3 * part for part in least[1]], 1e3 * least[0], calls
 
 
 def surroundings(calls):
@@ -143,34 +148,32 @@ def surroundings(calls):
 
 
 def starts(count):
+    """Seconds by the wall and of processors, of a loop and of one call."""
     import biasflow as bf
 
     model, data, loss = small_network()
     initial = [model.init(1e-2, key=key) for key in range(count)]
     bf.gradient_flow(model, data, loss, initial[0], rtol=1e-4)
-    begin = time.perf_counter()
+    clocks = [(time.perf_counter(), time.process_time())]
     for start in initial:
         bf.gradient_flow(model, data, loss, start, rtol=1e-4)
-    middle = time.perf_counter()
+    clocks.append((time.perf_counter(), time.process_time()))
     bf.gradient_flow(model, data, loss, rtol=1e-4, starts=initial)
-    return middle - begin, time.perf_counter() - middle
+    clocks.append((time.perf_counter(), time.process_time()))
+    return [
+        [late - early for early, late in zip(*pair, strict=True)]
+        for pair in itertools.pairwise(clocks)
+    ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes, 50 starts")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for each large flow")
-    parser.add_argument(FLAG, nargs=3, type=int, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.one:
-        one(*chosen.one, chosen.seconds)
-        return
+def large(seconds, quick):
+    """Prints the table of large flows."""
     rows, laws, alone = [], [], {**os.environ, **dict.fromkeys(THREAD_SETTINGS, "1")}
     for name, sizes in (("m", WIDE), ("n", LONG)):
-        grid = sizes[:2] if chosen.quick else sizes
+        grid = sizes[:2] if quick else sizes
         for size in grid:
             command = [sys.executable, __file__, FLAG, *map(str, size)]
-            command += ["--seconds", str(chosen.seconds)]
+            command += ["--seconds", str(seconds)]
             told = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
             rows.append(told.stdout.split())
         grown = [size["mn".index(name)] for size in grid]
@@ -178,31 +181,46 @@ def main() -> None:
     columns = ["m", "n", "d", "t reached", "s", "gate changes", "µs each", "peak / 8mn bytes"]
     note = f"A gate change costs like {' and '.join(laws)}."
     table("Large flows, error estimate included", columns, rows, note)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, 50 starts")
+    parser.add_argument("--seconds", type=float, default=30.0, help="for each large flow")
+    parser.add_argument("--small", action="store_true", help="leave the large flows out")
+    parser.add_argument(FLAG, nargs=3, type=int, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one:
+        one(*chosen.one, chosen.seconds)
+        return
+    if not chosen.small:
+        large(chosen.seconds, chosen.quick)
     from biasflow.sweeps import available_cores
 
     measured = surroundings(20 if chosen.quick else 200)
     table(
         "Milliseconds of a small flow in its kernels, error estimate included",
-        ["", *KERNELS, "outside"],
+        ["", *KERNELS, "outside", "calls"],
         [
-            [name, *(f"{part:.2f}" for part in (*parts, outside))]
-            for name, parts, outside in measured
+            [name, *(f"{part:.2f}" for part in (*parts, outside)), str(calls)]
+            for name, parts, outside, calls in measured
         ],
     )
-    count, (_, parts, outside) = 50 if chosen.quick else 1000, measured[-1]
+    count, (_, parts, outside, _) = 50 if chosen.quick else 1000, measured[-1]
     inside = sum(parts)
     loop, together = starts(count)
     table(
         f"{count} starts of a small network on {available_cores()} cores",
-        ["", "s", "ms each", "times the loop"],
+        ["", "s", "ms each", "times the loop", "processor s"],
         [
-            ["a loop in Python", f"{loop:.2f}", f"{1e3 * loop / count:.2f}", "1.0"],
             [
-                "starts=",
-                f"{together:.2f}",
-                f"{1e3 * together / count:.2f}",
-                f"{loop / together:.1f}",
-            ],
+                name,
+                f"{wall:.2f}",
+                f"{1e3 * wall / count:.2f}",
+                f"{loop[0] / wall:.1f}",
+                f"{spent:.2f}",
+            ]
+            for name, (wall, spent) in (("a loop in Python", loop), ("starts=", together))
         ],
         "Bound by its kernels at "
         f"{available_cores() * (inside + outside) / inside:.1f} times the loop.",

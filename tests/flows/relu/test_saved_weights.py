@@ -37,7 +37,7 @@ def test_compiled_weights_are_those_of_the_network():
     net = network(_problem())
     states, m = _saved(net), len(net.given.a)
     a, W = np.zeros((3, m)), np.zeros((3, m, 4))
-    unfold(states, net.axes, net.still, net.alive, a, W)
+    unfold(states, net.data.axes, net.still, net.alive, a, W)
     expected = net.params(states)
     np.testing.assert_allclose(a, expected.a, rtol=1e-14)
     np.testing.assert_allclose(W, expected.W, rtol=1e-13, atol=1e-15)
@@ -49,7 +49,7 @@ def test_distances_are_sup_norms_as_far_as_the_other_run_came():
     states, other = _saved(net), _saved(net, 4)[1:3]
     other[1, 0, 0] = np.nan
     mine, found = net.params(states), np.empty((MEASURES, 3))
-    compare(other, net.axes, net.still, net.alive, mine.a, mine.W, found)
+    compare(other, net.data.axes, net.still, net.alive, mine.a, mine.W, found)
     far = net.params(other[:1])
     products = mine.a[..., None] * mine.W
     apart = max(np.max(np.abs(mine.a[0] - far.a[0])), np.max(np.abs(mine.W[0] - far.W[0])))

@@ -16,7 +16,7 @@ from ..._core.problems import Dataset, Problem, dataset
 from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
-from .event_flow import GateEvent, did_not_settle, gate_events, label_forces
+from .event_flow import GateEvent, did_not_settle, gate_events
 from .geometry import Network, network
 from .layout import ON, OUT, RHO
 
@@ -116,7 +116,7 @@ def _align(problem: Problem) -> Alignment:
     from .early_phase import align
 
     net = network(problem)
-    F0, F1 = label_forces(net)
+    F0, F1 = net.data.pulls
     Y, gates, forever = net.start.copy(), net.gates.copy(), np.inf
     arcs, log, _, _, unsettled = align(
         Y, gates, F0, F1, net.geometry, net.invariants, forever, forever, forever

@@ -48,6 +48,14 @@ class Branch(NamedTuple):
     rests: bool
 
 
+class Turn(NamedTuple):
+    """At a time, the gates that a neuron is given."""
+
+    time: float
+    j: int
+    row: Gates
+
+
 class Ways(NamedTuple):
     """Gates (G,) of one neuron for every way on, the flow's own first; whether it can stay; the
     kinks that push away."""
@@ -198,7 +206,7 @@ def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
 def moments_after(problem: Problem, net: Network, run: Any, after: float) -> list[Moment]:
     """Of neurons that slide while a changes sign, or while w passes zero; both happen to unbalanced
     neurons only."""
-    if not net.invariants.sign.any():
+    if net.invariants.balanced or not net.invariants.sign.any():
         return []
     moments, near = [], 10 * run.rtol
     rows = run.rows[net.invariants.sign[run.rows[:, 1].astype(int)] != 0]
@@ -271,12 +279,10 @@ def along_branches(
     """The run that takes these ways, the network and the turns that make it take them, and all
     moments that had several.
 
-    integrate: the run of a network, gates being given at turns (`tail.Turn`).
+    integrate: the run of a network, gates being given at turns.
     """
-    from .implicit_tail import Turn
-
     start = moments_at_start(problem, net)
-    turns: tuple[Any, ...] = ()
+    turns: tuple[Turn, ...] = ()
     run = integrate(net, turns)
     met = start + moments_after(problem, net, run, 0.0)
     for k, way in enumerate(branch):

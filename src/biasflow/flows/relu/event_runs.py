@@ -16,10 +16,10 @@ from ..._numerics.deadlines import Flag, never
 from ..._numerics.flow_frame import CONVERGED, TIGHTER
 from . import march_control as marching
 from .early_phase import Arcs, align, states_at
-from .event_flow import did_not_settle, label_forces
+from .event_flow import did_not_settle
 from .event_march import march
 from .geometry import Network
-from .implicit_tail import UNSEEN, march_through, resume
+from .implicit_tail import UNSEEN, Marched, march_through, resume
 from .layout import RHO, Gates
 from .march_record import Request
 from .resting import Rest, at_rest
@@ -40,6 +40,9 @@ TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
 """Share of rtol that a step may spend."""
+NOTHING = np.empty(0)
+RESTING = (marching.CONVERGED, marching.STATIONARY)
+"""Why a march ended that stays where it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +64,12 @@ class Setting:
     def thresholds(self) -> tuple[float, float, float]:
         """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and
         log‖v‖² of a negligible neuron."""
-        X, residual = self.problem.data.X, self.residual
-        norms, square = np.sqrt((X * X).sum(axis=1)), float(residual @ residual)
+        residual, norms = self.residual, self.net.data.lengths
+        square = float(residual @ residual)
         still = STATIONARY * self.net.geometry.speed * float(np.abs(residual) @ norms)
         size = max(math.sqrt(square), 1e-300) / math.sqrt(norms @ norms)
         # of its weights, too, only a share of 1e-10 is left
         return CONVERGED * square, still, math.log(CONVERGED) + math.log(size)
-
-    @cached_property
-    def smallest_label(self) -> float:
-        """Of those that are not zero; zero where all are."""
-        labels = np.abs(self.net.geometry.labels)
-        least = float(labels.min(initial=math.inf, where=labels > 0))
-        return least if least < math.inf else 0.0
 
     @cached_property
     def log_size(self) -> float:
@@ -81,10 +77,6 @@ class Setting:
         rho = self.net.start[:, RHO]
         highest = float(rho.max())
         return math.log(0.5 * np.exp(2 * (rho - highest)).sum()) + 2 * highest
-
-    @cached_property
-    def label_forces(self) -> tuple[Array, Array]:
-        return label_forces(self.net)
 
 
 class Early(NamedTuple):
@@ -181,109 +173,153 @@ def run_events(
     t1: float | None,
     wanted: Array | None,
     stop: Flag,
-    checked: EventRun | None = None,
     turns: tuple[Any, ...] = (),
 ) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays
     there.
 
-    net: the setting's, maybe with other gates. checked: another run, whose error this one is to
-    tell. It takes that one's steps in halves, neglects less, and comes to rest later; the arcs of
-    the early phase, which are exact, are the same. turns: gates given to a neuron at a time
-    (`implicit_tail.Turn`).
+    net: the setting's, maybe with other gates. turns: gates given to a neuron at a time
+    (`branches.Turn`).
     """
-    t_stop, nothing = math.inf if t1 is None else t1, np.empty(0)
-    share = 1.0 if checked is None else TIGHTER
-    per_step = share * setting.per_step
-    if checked is None:
-        early = _early(setting, net, t_stop, NEGLIGIBLE * per_step)
-        t_early = 0.0 if early is None else early.until
-    else:
-        early = checked.early
-        t_early = 0.0 if early is None else early.less
-    if early is not None and (t_early == 0 or (turns and turns[0].time <= t_early)):
-        early, t_early = None, 0.0
-    times, first = nothing if wanted is None else wanted, None
-    looks = times
-    if early is None:
-        Y, gates = net.start.copy(), net.gates.copy()
-    else:
-        exact, looks = times[times <= t_early], times[times > t_early]
-        moments = np.append(exact, t_early)
-        states, gates = states_at(early.arcs, net.invariants, moments, len(net.start))
-        Y, first = states[-1].copy(), states[:-1]
-    goal, still, faint = setting.thresholds
-    entry_bytes = 8 * Y.size + gates.size
-    keep = MOST_ARCS if wanted is not None else int(min(max(KEPT_BYTES // entry_bytes, 64), 20_000))
-    request = Request(
-        t0=t_early,
-        t1=t_stop,
-        rtol=per_step,
-        step=0.0,
-        goal=share**2 * goal - net.idle_square,
-        still=share * still,
-        faint=faint,
-        max_steps=MAX_STEPS if checked is None else 3 * MAX_STEPS,
-        times=looks,
-        keep=keep,
-        stop=stop,
-        mesh=nothing if checked is None else checked.mesh,
-    )
-
-    def judge(Y: Array, gates: Gates) -> Rest:
-        return at_rest(setting.problem, net, Y, gates, faint)
-
-    marched = march_through(net, Y, gates, early is None, request, turns, judge)
-    rows, saved, counts = marched.rows, marched.saved, marched.counts
-    early_events = 0
-    if early is not None and first is not None:
-        early_rows = early.rows[early.rows[:, 0] <= t_early]
-        rows, saved = np.concatenate([early_rows, rows]), np.concatenate([first, saved])
-        early_events = len(early_rows)
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    t_stop, times = math.inf if t1 is None else t1, NOTHING if wanted is None else wanted
+    early = _early(setting, net, t_stop, NEGLIGIBLE * setting.per_step)
+    begun = _begun(net, early, 0.0 if early is None else early.until, times, turns)
+    most = int(min(max(KEPT_BYTES // (8 * begun.Y.size + begun.gates.size), 64), 20_000))
+    ask = _asked(setting, begun, 1.0, t_stop, MOST_ARCS if wanted is not None else most, stop)
+    marched = _marched(setting, net, begun, ask, turns)
+    rows, early_events = marched.rows, 0
+    if begun.early is not None:
+        early_rows = begun.early.rows[begun.early.rows[:, 0] <= begun.t]
+        rows, early_events = np.concatenate([early_rows, rows]), len(early_rows)
+    rows = rows[rows[:, 0].argsort(kind="stable")]
     t_end, code = marched.time, marched.code
-    resting = (marching.CONVERGED, marching.STATIONARY, *([] if checked is None else [UNSEEN]))
-    if t1 is not None and code in resting:
-        if len(saved) < times.size:
-            saved = np.concatenate([saved, np.repeat(Y[None], times.size - len(saved), axis=0)])
+    if t1 is not None and code in RESTING:
         t_end, code = t1, marching.REACHED_T1
     named: dict[str, float] = {
-        "steps": int(counts[0]),
-        "rejected": int(counts[1]),
+        "steps": int(marched.counts[0]),
+        "rejected": int(marched.counts[1]),
         "events": len(rows),
         "early_events": early_events,
-        "implicit_steps": int(marched.implicit.sum()),
+        "implicit_steps": int(np.count_nonzero(marched.implicit)),
         "stiffest_rate": marched.stiffest,
     }
     return EventRun(
         net=net,
         per_step=setting.per_step,
         rtol=setting.rtol,
-        early=early,
-        t_early=t_early,
+        early=begun.early,
+        t_early=begun.t,
         kept=marched.kept,
         t_rest=marched.time,
         t_end=t_end,
-        last=Y,
+        last=begun.Y,
         code=code,
         rows=rows,
         counts=named,
-        saved=saved,
+        saved=_saved(begun, marched, times, t1 is not None and marched.code in RESTING),
         implicit=marched.implicit,
         mesh=marched.mesh,
     )
 
 
+def check_events(
+    setting: Setting,
+    net: Network,
+    checked: EventRun,
+    times: Array,
+    stop: Flag,
+    turns: tuple[Any, ...] = (),
+) -> Array:
+    """The states at these times of a second run, which is to tell the error of another: it takes
+    that one's steps in halves, neglects less, and comes to rest later; the arcs of the early phase,
+    which are exact, are the same."""
+    early = checked.early
+    begun = _begun(net, early, 0.0 if early is None else early.less, times, turns)
+    ask = _asked(setting, begun, TIGHTER, checked.t_end, MOST_ARCS, stop, checked.mesh)
+    marched = _marched(setting, net, begun, ask, turns)
+    return _saved(begun, marched, times, marched.code in (*RESTING, UNSEEN))
+
+
+class _Begun(NamedTuple):
+    """Where a march begins: the state and gates at the end of the early phase, which it overwrites
+    with the end; what the early phase saves, and the times that are left."""
+
+    early: Early | None
+    t: float
+    Y: Array
+    gates: Gates
+    first: Array | None
+    looks: Array
+
+
+def _begun(
+    net: Network, early: Early | None, t_early: float, times: Array, turns: tuple[Any, ...]
+) -> _Begun:
+    if early is None or t_early == 0 or (turns and turns[0].time <= t_early):
+        return _Begun(None, 0.0, net.start.copy(), net.gates.copy(), None, times)
+    exact = int(times.searchsorted(t_early, side="right"))
+    moments = np.empty(exact + 1)
+    moments[:exact], moments[exact] = times[:exact], t_early
+    states, gates = states_at(early.arcs, net.invariants, moments, len(net.start))
+    return _Begun(early, t_early, states[-1].copy(), gates, states[:-1], times[exact:])
+
+
+def _asked(
+    setting: Setting,
+    begun: _Begun,
+    share: float,
+    t1: float,
+    keep: int,
+    stop: Flag,
+    mesh: Array = NOTHING,
+) -> Request:
+    """What is asked of a march. share: of the tolerance, for one on the mesh of another."""
+    goal, still, faint = setting.thresholds
+    return Request(
+        t0=begun.t,
+        t1=t1,
+        rtol=share * setting.per_step,
+        step=0.0,
+        goal=share**2 * goal - setting.net.data.idle_square,
+        still=share * still,
+        faint=faint,
+        max_steps=3 * MAX_STEPS if mesh.size else MAX_STEPS,
+        times=begun.looks,
+        keep=keep,
+        stop=stop,
+        mesh=mesh,
+    )
+
+
+def _marched(
+    setting: Setting, net: Network, begun: _Begun, ask: Request, turns: tuple[Any, ...]
+) -> Marched:
+    def judge(Y: Array, gates: Gates) -> Rest:
+        return at_rest(setting.problem, net, Y, gates, ask.faint)
+
+    return march_through(net, begun.Y, begun.gates, begun.early is None, ask, turns, judge)
+
+
+def _saved(begun: _Begun, marched: Marched, times: Array, resting: bool) -> Array:
+    """The states at the times asked for, as far as the march got; one at rest stays where it is."""
+    saved = marched.saved
+    if begun.first is not None:
+        saved = np.concatenate([begun.first, saved])
+    if resting and len(saved) < times.size:
+        saved = np.concatenate([saved, np.repeat(begun.Y[None], times.size - len(saved), axis=0)])
+    return saved
+
+
 def _early(setting: Setting, net: Network, t_stop: float, negligible: float) -> Early | None:
     """The early phase until h matters, that is, is this share of a label; or None where it matters
     at once."""
-    least = setting.smallest_label
+    least = net.data.smallest_label
     if least == 0:
         return None
-    log_size = math.log(negligible * least / float(net.geometry.kappa.max()))
+    log_size = math.log(negligible * least / net.data.largest)
     if setting.log_size >= log_size:
         return None
-    F0, F1 = setting.label_forces
+    F0, F1 = net.data.pulls
     log_less = log_size + math.log(TIGHTER)
     Y, gates, geometry, invariants = (
         net.start.copy(),

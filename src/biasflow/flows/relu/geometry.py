@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -14,7 +15,8 @@ from ..._core.problems import Problem
 from ..._core.trees import grown
 from ...errors import ScaleError
 from ...models import TwoLayer, TwoLayerParams
-from .layout import FIRST, OFF, ON, OUT, RHO, ROUNDING, SLIDE, Gates, Geometry, Invariants
+from .frozen_field import group_forces
+from .layout import FIRST, OUT, RHO, ROUNDING, SLIDE, Gates, Geometry, Invariants
 
 SAME_DIRECTION = 1e-14
 """Distance of unit vectors up to which inputs share a direction."""
@@ -27,22 +29,55 @@ BALANCED = 8 * float(np.finfo(float).eps)
 """Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
 
 
+class Samples(NamedTuple):
+    """Data as the kernels see them, and what follows from them alone: flows from many starts share
+    it."""
+
+    geometry: Geometry
+    basis: Array  # (d, r)
+    axes: Array  # (r, d): the basis, row by row
+    live: Index  # the inputs that are not zero
+    idle_square: float  # Σ y² over the others
+    lengths: Array  # (n,): ‖x‖ of all inputs
+    largest: float  # of the norms
+    smallest_label: float  # of those that are not zero; zero where all are
+    pulls: tuple[Array, Array]  # F0 and F1 of every group at h = 0
+    members: Index  # the inputs that are not zero, group by group
+    sizes: Index  # (G,): of the groups
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """A two-layer problem in the kernels' coordinates. Neurons that are zero never move and are
     left out."""
 
-    geometry: Geometry
+    data: Samples
     invariants: Invariants
     start: Array  # (m', r+2)
     gates: Gates  # (m', G), SLIDE where a pre-activation starts at zero
-    basis: Array  # (d, r)
     fixed: Array  # (m', d): the part of W outside the span of the inputs, over e^{log_sizes}
     log_sizes: Array  # (m',): log of the largest weight of each neuron at the start
-    samples: Index  # the inputs that are not zero
     alive: Index  # the m' neurons that are not zero
     given: TwoLayerParams  # the start as it was given
-    idle_square: float  # Σ y² over the inputs that are zero
+
+    @property
+    def geometry(self) -> Geometry:
+        return self.data.geometry
+
+    @property
+    def basis(self) -> Array:
+        """(d, r): of the span of the inputs."""
+        return self.data.basis
+
+    @property
+    def samples(self) -> Index:
+        """The inputs that are not zero."""
+        return self.data.live
+
+    @cached_property
+    def lowest(self) -> float:
+        """log‖(a, w)‖ of the smallest neuron at the start."""
+        return float(self.start[:, RHO].min())
 
     @property
     def has_still(self) -> bool:
@@ -53,11 +88,6 @@ class Network:
     def still(self) -> Array:
         """(m', d): the part of W that never moves."""
         return grown(self.fixed, self.log_sizes) if self.has_still else self.fixed
-
-    @cached_property
-    def axes(self) -> Array:
-        """(r, d): the basis, row by row."""
-        return np.ascontiguousarray(self.basis.T)
 
     def params(self, states: Array) -> TwoLayerParams:
         """Weights of states (..., m', r+2)."""
@@ -96,39 +126,19 @@ def network(problem: Problem) -> Network:
     model: TwoLayer = problem.model
     X, y, given = problem.data.X, problem.data.y, problem.start
     speed = 2 * problem.loss.factor(len(y))
-    seen = _seen(X.tobytes(), y.tobytes(), X.shape, speed, model.negative_slope)
-    start, fixed, log_sizes, alive, invariants = _start(given, problem.log_scale, seen.basis)
-    p = start @ seen.geometry.UT
-    gates = np.where(p > 0, np.int8(ON), np.int8(OFF))
+    data = _samples(X.tobytes(), y.tobytes(), X.shape, speed, model.negative_slope)
+    start, fixed, log_sizes, alive, invariants = _start(given, problem.log_scale, data.basis)
+    p = start @ data.geometry.UT
+    gates = (p > 0).view(np.int8)  # ON and OFF, as truth values are stored
     gates[np.abs(p) <= ROUNDING] = SLIDE
-    return Network(
-        seen.geometry,
-        invariants,
-        start,
-        gates,
-        seen.basis,
-        fixed,
-        log_sizes,
-        seen.live,
-        alive,
-        given,
-        seen.idle,
-    )
-
-
-class _Seen(NamedTuple):
-    geometry: Geometry
-    basis: Array
-    live: Index  # the inputs that are not zero
-    idle: float  # Σ y² over the others
+    return Network(data, invariants, start, gates, fixed, log_sizes, alive, given)
 
 
 @lru_cache(maxsize=LATELY_SEEN)
-def _seen(
+def _samples(
     inputs: bytes, labels: bytes, shape: tuple[int, int], speed: float, slope: float
-) -> _Seen:
-    """Data as the kernels see them, which flows from many starts share; known by their content,
-    since arrays may be written to."""
+) -> Samples:
+    """Known by their content, since arrays may be written to."""
     X, y = np.frombuffer(inputs).reshape(shape), np.frombuffer(labels)
     norms = np.linalg.norm(X, axis=1)
     live = np.flatnonzero(norms > 0)
@@ -138,8 +148,21 @@ def _seen(
     two_sided = bool(np.any(side < 0)) or slope > 0
     UT = np.ascontiguousarray(U.T)
     geometry = Geometry(U, UT, group, side, norms[live], y[live], speed, slope, two_sided)
-    idle = float(np.sum(y**2)) - float(np.sum(y[live] ** 2))
-    return _Seen(geometry, basis, live, idle)
+    sizes = np.abs(geometry.labels)
+    least = float(sizes.min(initial=math.inf, where=sizes > 0))
+    return Samples(
+        geometry,
+        basis,
+        np.ascontiguousarray(basis.T),
+        live,
+        float(np.sum(y**2)) - float(np.sum(y[live] ** 2)),
+        np.sqrt((X * X).sum(axis=1)),
+        float(geometry.kappa.max(initial=0.0)),
+        least if least < math.inf else 0.0,
+        group_forces(-geometry.labels, geometry),
+        np.argsort(group, kind="stable"),
+        np.bincount(group, minlength=1),
+    )
 
 
 def _groups(unit: Array) -> tuple[Index, Array, Array]:
@@ -179,31 +202,37 @@ def _start(
 ) -> tuple[Array, Array, Array, Index, Invariants]:
     """Normalised states, the parts of W that never move with their sizes, the neurons that are not
     zero, what they conserve."""
-    alive = ((given.a != 0) | given.W.any(axis=1)).nonzero()[0]
+    if given.a.all():  # then no neuron is zero
+        alive, (a, W) = np.arange(given.a.size), given
+    else:
+        alive = ((given.a != 0) | given.W.any(axis=1)).nonzero()[0]
+        a, W = given.a[alive], given.W[alive]
     if alive.size == 0:
         raise ScaleError(
             "start: every weight is zero; the flow never leaves this saddle, start from a "
             "positive scale"
         )
-    a, W = given.a[alive], given.W[alive]
     largest = np.maximum(np.abs(a), np.abs(W).max(axis=1))
     a, W = a / largest, W / largest[:, None]
     z, spans = W @ basis, basis.shape[1] == basis.shape[0]
-    fixed = np.zeros_like(W) if spans else W - z @ basis.T
+    fixed = np.zeros(W.shape) if spans else W - z @ basis.T
     size, w_norm = np.abs(a), _lengths(W)
     norm = np.hypot(a, w_norm)
-    log_sizes = np.log(largest) + (log_scale[alive] if np.ndim(log_scale) else log_scale)
+    log_sizes = np.log(largest) + (
+        log_scale[alive] if isinstance(log_scale, np.ndarray) else log_scale
+    )
     start = np.empty((alive.size, FIRST + z.shape[1]))
     start[:, RHO], start[:, OUT] = np.log(norm) + log_sizes, a / norm
     np.divide(z, norm[:, None], out=start[:, FIRST:])
     off = size - w_norm
     c = off * (size + w_norm)
     c[np.abs(off) <= BALANCED * norm] = 0.0
+    nothing = np.full(alive.size, -np.inf)
+    if spans and not c.any():
+        return start, fixed, log_sizes, alive, Invariants(c, nothing, nothing, True)
     with np.errstate(divide="ignore"):
         log_c = np.log(np.abs(c)) + 2 * log_sizes
-        log_fixed = (
-            np.full(alive.size, -np.inf) if spans else 2 * (np.log(_lengths(fixed)) + log_sizes)
-        )
+        log_fixed = nothing if spans else 2 * (np.log(_lengths(fixed)) + log_sizes)
     balanced = not c.any() and not np.isfinite(log_fixed).any()
     invariants = Invariants(np.sign(c), log_c, log_fixed, balanced)
     return start, fixed, log_sizes, alive, invariants

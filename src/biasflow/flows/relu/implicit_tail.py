@@ -16,6 +16,7 @@ import numpy as np
 from scipy.integrate import Radau
 
 from ..._core.arguments import Array, Index
+from .branches import Turn
 from .event_march import ACCEPTED, COUNTS, KEPT, REJECTED, SAVED, march
 from .frozen_field import FrozenField
 from .geometry import Network
@@ -97,10 +98,11 @@ def march_on(
         t, code, saved, kept, log, spent, rate, ends = march(
             Y, gates, net.geometry, net.invariants, fresh, request
         )
-        own, rows = Kept(*(part[: spent[KEPT]] for part in kept)), log.rows[: log.filled[0]]
+        counts, spent = counts + spent, spent.tolist()
+        own, rows = Kept(*[part[: spent[KEPT]] for part in kept]), log.rows[: log.filled[0]]
         mesh = ends[: spent[ACCEPTED] + 1]
         pieces.append(_Piece(own, np.zeros(spent[KEPT], bool), saved[: spent[SAVED]], rows, mesh))
-        counts, done, stiffest = counts + spent, done + int(spent[SAVED]), rate or stiffest
+        done, stiffest = done + spent[SAVED], rate or stiffest
         if code == STATIONARY:
             code, ask = _judged(
                 net, Y, gates, ask._replace(t0=t, step=STABLE / rate if rate > 0 else 0.0), judge
@@ -149,14 +151,6 @@ def _judged(
     return STEP_LIMIT, ask._replace(still=still if still > TINY else -1.0)
 
 
-class Turn(NamedTuple):
-    """At a time, the gates that a neuron is given."""
-
-    time: float
-    j: int
-    row: Gates
-
-
 def march_through(
     net: Network,
     Y: Array,
@@ -167,6 +161,8 @@ def march_through(
     judge: Judge,
 ) -> Marched:
     """As `march_on`, gates being given where turns are."""
+    if not turns:
+        return march_on(net, Y, gates, fresh, ask, judge)
     stretches: list[Marched] = []
     done = 0
     for turn in (*turns, None):
@@ -182,8 +178,6 @@ def march_through(
         if turn is None or stretches[-1].code != REACHED_T1 or until == ask.t1:
             break
         gates[turn.j] = turn.row
-    if len(stretches) == 1:
-        return stretches[0]
     kept = Kept(
         *(
             np.concatenate(parts)

@@ -1,0 +1,189 @@
+"""The trajectory of a ReLU flow: a run, a tighter one that tells its error, and what both make."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ..._core.arguments import Array
+from ..._core.problems import Problem
+from ..._core.results import Result, Trajectory
+from ..._numerics.flow_frame import SAME_TIME, TIGHTER, TWICE, FlowRequest
+from ...errors import ScaleError
+from ...models import TwoLayerParams
+from . import march_control as marching
+from .branches import along_branches
+from .event_flow import gate_events
+from .event_runs import NEGLIGIBLE, EventRun, Setting, check_events, run_events
+from .geometry import Network, network
+from .implicit_tail import UNSEEN
+from .layout import HYSTERESIS, OUT, RHO
+from .saved_weights import LARGEST_WEIGHT, MEASURES, OF_WEIGHTS, compare, unfold
+from .turns_aside import LOOSE, UNCOUPLED
+
+EPS = float(np.finfo(float).eps)
+ROUNDINGS = 4.0
+"""Roundings of a weight that its error allows for."""
+RESULTS = {
+    marching.REACHED_T1: Result.REACHED_T1,
+    marching.CONVERGED: Result.CONVERGED,
+    marching.STATIONARY: Result.STATIONARY,
+    marching.STEP_LIMIT: Result.STEP_LIMIT,
+    marching.STEP_TOO_SMALL: Result.STEP_TOO_SMALL,
+    marching.TIME_LIMIT: Result.TIME_LIMIT,
+    UNSEEN: Result.UNRESOLVED,
+}
+"""What is said of why a march ended."""
+
+
+def integrate(
+    problem: Problem, request: FlowRequest, branch: tuple[int, ...]
+) -> Trajectory[TwoLayerParams]:
+    """The flow, as `integrate_events` says."""
+    wanted, deadline, net = request.times, request.deadline, network(problem)
+    _check_rounding(net, request.rtol)
+    start = problem.first_state
+    residual = problem.first_outputs - problem.data.y
+    result = _at_rest(net, residual)
+    if result is not None:
+        return _standing(problem, net, result, wanted)
+    setting = Setting(problem, net, request.rtol, residual)
+    with deadline.flag(deadline.first) as stop:
+
+        def follow(net: Network, turns: tuple[Any, ...]) -> EventRun:
+            return run_events(setting, net, request.t1, wanted, stop, turns)
+
+        run, net, turns, met = along_branches(follow, problem, net, branch)
+    if wanted is None:
+        saved, states = run.every_step()
+    else:
+        saved = wanted[wanted <= run.t_end * (1 + SAME_TIME)]
+        states = run.saved[: saved.size]
+        if saved.size < wanted.size:
+            saved, states = np.append(saved, run.t_end), np.concatenate([states, run.last[None]])
+    params, moved = _unfolded(net, states), int(saved[0] == 0)
+    if moved:
+        params.a[0], params.W[0] = start
+    started, later, others = time.thread_time(), saved[moved:], run.saved
+    if later.size:
+        with deadline.flag(deadline.both) as stop:
+            others = check_events(setting, net, run, later, stop, turns)
+    error = np.zeros((2, saved.size))
+    error[:, moved:] = _errors(net, run, others, later, *(leaf[moved:] for leaf in params))
+    stats: dict[str, Any] = {
+        "method": "events",
+        **run.counts,
+        "early_until": run.t_early,
+        "error_seconds": time.thread_time() - started,
+        "branches": met,
+    }
+    log_norms = states[..., RHO].copy()
+    if net.alive.size < params.a.shape[1]:
+        log_norms = np.full(params.a.shape, -np.inf)
+        log_norms[:, net.alive] = states[..., RHO]
+    return Trajectory(
+        times=saved,
+        states=params,
+        loss=problem.loss(problem.model(params, problem.data.X), problem.data.y),
+        error=error[0],
+        events=gate_events(net, run.rows),
+        stats=stats,
+        result=RESULTS[run.code],
+        problem=problem,
+        interpolant=lambda t: start if t <= 0 else net.params(run.state_at(t)),
+        polar=lambda t: net.polar(run.state_at(t)),
+        predictor_error=error[1],
+        log_norms=log_norms,
+    )
+
+
+def _check_rounding(net: Network, rtol: float) -> None:
+    """A logarithm is known to its own rounding, and a norm to no more."""
+    known = -net.lowest * EPS
+    if known > rtol:
+        raise ScaleError(
+            f"log_scale: the norm e^{net.lowest:.4g} is known to {known:.2g} only, above rtol = "
+            f"{rtol:.2g}; give a larger one"
+        )
+
+
+def _unfolded(net: Network, states: Array) -> TwoLayerParams:
+    """`net.params`, by compiled code."""
+    m, d = net.given.W.shape
+    filled = np.empty if net.alive.size == m else np.zeros
+    a, W = filled((len(states), m)), filled((len(states), m, d))
+    unfold(states, net.data.axes, net.still, net.alive, a, W)
+    return TwoLayerParams(a, W)
+
+
+def _errors(net: Network, run: EventRun, other: Array, saved: Array, a: Array, W: Array) -> Array:
+    """(2, T): of the weights, and of the products a_jw_j, by their distances from a tighter run on
+    half the mesh, whose states are `other`.
+
+    Tolerances alone would not do: while steps grow as fast as they may, or stability binds them,
+    two runs take the same ones.
+    """
+    found = np.empty((MEASURES, saved.size))
+    compare(other, net.data.axes, net.still, net.alive, a, W, found)
+    apart, sizes = found[OF_WEIGHTS:LARGEST_WEIGHT], found[LARGEST_WEIGHT:]
+    apart[:, len(other) :] = np.inf
+    # a logarithm of a thousand has three digits fewer behind its point
+    rounding = ROUNDINGS * max(1.0, -net.lowest) * EPS
+    # arcs end that far beyond their kinks; h, which they neglect, acts on a neuron while it grows
+    if run.early is not None:
+        rounding += HYSTERESIS + NEGLIGIBLE * run.per_step
+    share = TIGHTER * run.per_step
+    # may be left out of both at an event that they meet in the same step
+    uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)
+    left_out = rounding + uncoupled * (saved >= (run.rows[0, 0] if len(run.rows) else np.inf))
+    sizes[1] *= 2
+    errors: Array = TWICE * apart + left_out * sizes
+    return errors
+
+
+def _at_rest(net: Network, residual: Array) -> Result | None:
+    """Why the flow does not move at all, if so."""
+    if not residual.any():
+        return Result.CONVERGED
+    # gates that are not OFF are not zero
+    feels = net.gates.size > 0 and (net.geometry.two_sided or bool(net.gates.any()))
+    return None if feels and net.start[:, OUT:].any() else Result.DEAD
+
+
+def _standing(
+    problem: Problem, net: Network, result: Result, wanted: Array | None
+) -> Trajectory[TwoLayerParams]:
+    """A flow that stays where it starts."""
+    times = np.zeros(1) if wanted is None else wanted
+    start = problem.first_state
+    params = TwoLayerParams(
+        np.repeat(start.a[None], times.size, axis=0), np.repeat(start.W[None], times.size, axis=0)
+    )
+    stats = {
+        "method": "events",
+        "steps": 0,
+        "rejected": 0,
+        "events": 0,
+        "early_events": 0,
+        "implicit_steps": 0,
+        "stiffest_rate": 0.0,
+        "early_until": 0.0,
+        "error_seconds": 0.0,
+        "branches": (),
+    }
+    polar = net.polar(net.start)
+    return Trajectory(
+        times=times,
+        states=params,
+        loss=problem.loss(problem.model(params, problem.data.X), problem.data.y),
+        error=np.zeros(times.size),
+        events=(),
+        stats=stats,
+        result=result,
+        problem=problem,
+        interpolant=lambda t: start,
+        polar=lambda t: polar,
+        log_norms=np.repeat(polar[1][None], times.size, axis=0),
+    )
