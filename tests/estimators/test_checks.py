@@ -14,6 +14,7 @@ QUICK = [
 ]
 MORE = [
     room.GradientFlowRegressor(t=1.0),
+    room.AveragedFlowRegressor(log_scale=-10.0),
     room.TangentKernelRegressor(width=64, t=1.0),
     room.MaxMarginClassifier(),
     room.MaxMarginClassifier("l1"),

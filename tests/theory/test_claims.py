@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import regimes_worlds
 import relu_worlds
+import since_worlds
 from worlds import unspoiled
 
 import biasflow as bf
@@ -19,6 +20,8 @@ from biasflow.theory.examples import diagonal_problem, mirror_problem
 from biasflow.theory.relu.early_lemmas import Inequality
 
 ANY_LABELS = {
+    "S/laws",
+    "S/laws-decay",
     "R/lemA1",
     "R/thm2.2",
     "R/thm2.3",
@@ -38,6 +41,8 @@ ANY_LABELS = {
     "B/eq9",
     "B/assumption-2",
     "B/assumption-3",
+    "S/lasso",
+    "S/saddles",
 }
 """Claims that do not ask whether the labels can be fitted."""
 REGRESSIONS = [name for name in bf.claims() if not name.startswith("C/")]
@@ -49,6 +54,7 @@ CONSISTENT = {
     **relu_worlds.CONSISTENT,
     **margin_worlds.CONSISTENT,
     **regimes_worlds.CONSISTENT,
+    **since_worlds.CONSISTENT,
 }
 """Claims that no finite evidence can settle, and what is missing."""
 
@@ -162,11 +168,9 @@ def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless
             y=np.append(problem.y, problem.y[0] + 1),
         )
     else:
-        data = bf.Dataset(
-            np.vstack([problem.data.X, problem.data.X[0]]),
-            np.append(problem.data.y, problem.data.y[0] + 1),
-        )
-        spoiled = dataclasses.replace(problem, data=data)
+        own = problem if isinstance(problem, bf.Dataset) else problem.data
+        data = bf.Dataset(np.vstack([own.X, own.X[0]]), np.append(own.y, own.y[0] + 1))
+        spoiled = data if own is problem else dataclasses.replace(problem, data=data)
     verdict = bf.verify(name, spoiled)
     if name not in ANY_LABELS:
         assert verdict.status == "hypotheses fail"
@@ -179,6 +183,7 @@ def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless
                 "not orthonormal",
                 "not orthogonal",
                 "positive multiples",
+                "different labels",
             )
         )
     else:

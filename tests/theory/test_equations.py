@@ -13,7 +13,7 @@ LAST_EQUATION = {"R": 6, "B": 40, "C": 17, "W": 111}
 are there too, but W's (33), which numbers an empty line after (32). W's (5) is in both copies of
 Theorem 1."""
 
-FOLDERS = {"R": "mirror", "B": "relu", "C": "margin", "W": "regimes"}
+FOLDERS = {"R": "mirror", "B": "relu", "C": "margin", "W": "regimes", "S": "since"}
 
 NUMBERED = (
     [f"R, Definition {n}" for n in ("2.1", "3.1", "3.2")]

@@ -11,7 +11,7 @@ from test_mutations import WORLDS
 import biasflow as bf
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {"R": "mirror", "B": "relu", "C": "margin", "W": "regimes"}
+PACKAGES = {"R": "mirror", "B": "relu", "C": "margin", "W": "regimes", "S": "since"}
 NAME = re.compile(r"`([^`]+)`")
 
 

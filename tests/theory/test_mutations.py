@@ -5,12 +5,14 @@ import mirror_worlds
 import pytest
 import regimes_worlds
 import relu_worlds
+import since_worlds
 from worlds import unspoiled, verdict_in
 
 import biasflow as bf
 
-WORLDS = mirror_worlds.WORLDS + relu_worlds.WORLDS + margin_worlds.WORLDS + regimes_worlds.WORLDS
-FEWER = {**mirror_worlds.FEWER, **relu_worlds.FEWER, **margin_worlds.FEWER, **regimes_worlds.FEWER}
+PARTS = (mirror_worlds, relu_worlds, margin_worlds, regimes_worlds, since_worlds)
+WORLDS = [world for part in PARTS for world in part.WORLDS]
+FEWER = {name: why for part in PARTS for name, why in part.FEWER.items()}
 """Claims with fewer than three false worlds, and why."""
 
 

@@ -148,10 +148,13 @@ def test_thresholds_that_are_not_monotone():
 
 
 POTENTIAL_ONLY = {"R/lem3.3", "R/lemA3", "R/lem5.1", "B/lem16", "R/legendre", "R/cone"}
+ANY_LABELS = {"S/laws", "S/laws-decay", "S/line"}
+"""Laws hold on the way to zero labels too, and zero is a function on a line as any other."""
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in bf.claims() if n not in POTENTIAL_ONLY and not n.startswith("C/")]
+    "name",
+    [n for n in bf.claims() if n not in POTENTIAL_ONLY | ANY_LABELS and not n.startswith("C/")],
 )
 def test_zero_labels_are_refused_where_nothing_moves(name):
     """A mirror flow from elsewhere than zero goes on its way to zero labels as to any others."""

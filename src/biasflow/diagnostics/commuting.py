@@ -148,7 +148,7 @@ def commuting_defect(
             "params: expected the model's own parameters, as model.init returns them, found "
             f"{type(params).__name__}"
         )
-    flat, unflatten = _flatten(params)
+    flat, unflatten = flatten(params)
     derivatives = _derivatives(model, function, unflatten, flat, X)
     rng = np.random.default_rng(key)
     size = np.abs(flat) + CONTROLS.displacement * _size(flat)
@@ -193,7 +193,7 @@ def _function(model: Any, X: ArrayLike | None) -> Callable[[Any], Any]:
     return model.effective if inputs is None else lambda params: model(params, inputs)
 
 
-def _flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
+def flatten(params: Any) -> tuple[Array, Callable[[Any], Any]]:
     """Parameters as one vector, and the way back. Tuples, lists and dictionaries of arrays may
     nest."""
     leaves: list[Array] = []

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from .averaged_regressor import AveragedFlowRegressor
     from .gradient_flow_regressor import GradientFlowRegressor
     from .margin_classifier import MaxMarginClassifier
     from .relu_regressor import MinNormReLURegressor
     from .tangent_regressor import TangentKernelRegressor
 
 __all__ = [
+    "AveragedFlowRegressor",
     "GradientFlowRegressor",
     "MaxMarginClassifier",
     "MinNormReLURegressor",
     "TangentKernelRegressor",
 ]
 HOMES = {
+    "AveragedFlowRegressor": "averaged_regressor",
     "GradientFlowRegressor": "gradient_flow_regressor",
     "MaxMarginClassifier": "margin_classifier",
     "MinNormReLURegressor": "relu_regressor",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._core.offers import Register
 from ..errors import unknown
 from ..sweeps import Store, sweep
-from . import margin, mirror, regimes, relu
+from . import margin, mirror, regimes, relu, since
 from .experiment import Experiment, Reading, Reported
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *regimes.EXPERIMENTS,
     *relu.EXPERIMENTS,
     *margin.EXPERIMENTS,
+    *since.EXPERIMENTS,
 )
 
 __all__ = [

@@ -21,10 +21,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from .._core.arguments import SMALLEST_NORMAL, Array
+from .._core.arguments import SMALLEST_NORMAL, Array, Index
 from .._core.problems import Problem
 from .._core.results import Trajectory
 from .._core.trees import stack
@@ -57,6 +58,8 @@ FIRST_STEP = 0.1
 """First step, as a share of the time in which the fastest direction moves."""
 ROUNDINGS = 8.0
 """Roundings that the floors of residual and force, and the error estimate, allow for."""
+MOST_ENTRIES = 1000
+"""Observed entries of a matrix of which all pairs are listed: 32 MB."""
 ORTHOGONAL = 1e-10
 """Largest product of rows of U(0) and V(0), as a cosine, at which a start counts as unbiased."""
 
@@ -141,6 +144,29 @@ def check_start(problem: Problem) -> None:
         )
 
 
+class _Pairs(NamedTuple):
+    """Of designs that see one entry of M each, x_n·M[i_n, j_n]: where the products of two of them
+    are looked up, and x_nx_k; all (n, n)."""
+
+    rows: Index  # i_k, i_n, in a matrix of rows by rows
+    columns: Index  # j_n, j_k
+    across: Index  # i_k, j_n
+    back: Index  # i_n, j_k
+    weights: Array
+
+    @classmethod
+    def of(cls, inputs: Array) -> _Pairs | None:
+        """None where a design sees more, or there are too many."""
+        n, p, q = inputs.shape
+        where, i, j = inputs.nonzero()
+        if n > MOST_ENTRIES or not np.array_equal(where, np.arange(n)):
+            return None
+        x, rows, columns = inputs[where, i, j], i[:, None], j[:, None]
+        return cls(
+            i * p + rows, columns * q + j, i * q + columns, rows * q + j, np.multiply.outer(x, x)
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class _Field:
     """Ẏ = −S(G)Y with G = 2c·Σ(⟨M, X_n⟩ − y_n)X_n."""
@@ -150,11 +176,13 @@ class _Field:
     slope: float
     rows: int
     inputs: Array
+    pairs: _Pairs | None
 
     @classmethod
     def of(cls, problem: Problem) -> _Field:
         X, y, shape = problem.data.X, problem.data.y, problem.model.shape
-        return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], X.reshape(-1, *shape))
+        inputs = X.reshape(-1, *shape)
+        return cls(X, y, 2 * problem.loss.factor(len(y)), shape[0], inputs, _Pairs.of(inputs))
 
     def split(self, Y: Array) -> tuple[Array, Array]:
         return Y[..., : self.rows, :], Y[..., self.rows :, :]
@@ -257,14 +285,23 @@ class _Stepping:
         """For (1/(γ·step) − J)⁻¹b: k + R·S(G'(k))Y = R·b, R = (1/(γ·step) + S)⁻¹, an n × n system
         for the change of the residual."""
         field, Y = self.field, self.Y
-        p, E, n = field.rows, field.inputs, len(self.residual)
+        p, n = field.rows, len(self.residual)
         system, G, Z = np.eye(len(Y)) / (GAMMA * step), field.slopes(self.residual), Y @ Y.T
         system[:p, p:], system[p:, :p] = G, G.T
         self.R = np.linalg.inv(system)
         first, cross, last = self.R[:p, :p], self.R[:p, p:], self.R[p:, p:]
-        UU, M, VV, E_T = Z[:p, :p], Z[:p, p:], Z[p:, p:], E.swapaxes(1, 2)
-        pulled = first @ (E @ VV) + UU @ (E @ last) + cross @ (E_T @ M) + M @ (E_T @ cross)
-        self.inverse = np.linalg.inv(np.eye(n) + field.slope * (pulled.reshape(n, -1) @ field.X.T))
+        UU, M, VV, pairs = Z[:p, :p], Z[:p, p:], Z[p:, p:], field.pairs
+        if pairs is None:
+            E, E_T = field.inputs, field.inputs.swapaxes(1, 2)
+            pulled = first @ (E @ VV) + UU @ (E @ last) + cross @ (E_T @ M) + M @ (E_T @ cross)
+            coupled = pulled.reshape(n, -1) @ field.X.T
+        else:
+            coupled = first.take(pairs.rows) * VV.take(pairs.columns)
+            coupled += UU.take(pairs.rows) * last.take(pairs.columns)
+            coupled += cross.take(pairs.across) * M.take(pairs.back)
+            coupled += M.take(pairs.across) * cross.take(pairs.back)
+            coupled *= pairs.weights
+        self.inverse = np.linalg.inv(np.eye(n) + field.slope * coupled)
 
     def solve(self, b: Array) -> None:
         field, (U, V), free = self.field, self.field.split(self.Y), self.R @ b

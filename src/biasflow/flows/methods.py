@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import instance, positive_int, relative_tolerance
 from .._core.former_names import renamed
 from .._core.problems import Dataset, MirrorProblem, Problem, dataset, from_starts
-from .._core.results import Trajectory, altered
+from .._core.results import Trajectory
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import Deadline, deadline_of
 from .._numerics.flow_frame import FlowRequest
@@ -38,7 +38,7 @@ from .mirror.compiled_flow import refusal
 from .mirror.dual_flow import integrator
 from .relu.event_flow import integrate_events
 from .rounded_kinks import integrate_rounded, too_many_weights
-from .units import LOG2, Units, own_units
+from .units import LOG2, own_units
 from .weights import follow_weights
 
 RTOL = 1e-8
@@ -453,13 +453,12 @@ def _follow(
     chosen = _with_words(_chosen(method, own if asked.in_floats else asked), log_norm, branch)
     chosen.check(asked)
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
-    request = FlowRequest.read(end, tolerance, wanted, deadline)
-    trajectory = chosen.in_units(units.states * LOG2).integrate(own, request)
+    request = FlowRequest.of(end, tolerance, wanted, deadline)
+    found = judged(chosen.in_units(units.states * LOG2).integrate(own, request))
     # what stands for deep ones is w
-    plain = units == Units() or isinstance(asked.model, DeepNetwork)
+    plain = units.plain or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)
-    flow = _naming_dead(units.restored(judged(trajectory), asked, degree), asked)
-    flow = dataclasses.replace(flow, stats={**flow.stats, "rtol": tolerance})
+    flow = units.restored(found, asked, degree, **_naming_dead(found, own), rtol=tolerance)
     return returned("gradient_flow", flow, throw)
 
 
@@ -514,7 +513,7 @@ def _with_words(
     method: FlowMethod, log_norm: float | None, branch: int | Sequence[int]
 ) -> FlowMethod:
     """The method with the options that `gradient_flow` has words for."""
-    if any(Events(branch).ways):
+    if (type(branch) is not int or branch != 0) and any(Events(branch).ways):
         if not isinstance(method, Events):
             raise RefusedError(
                 f"branch: a choice for method 'events', which {method.name!r} does not offer"
@@ -529,17 +528,17 @@ def _with_words(
     return method
 
 
-def _naming_dead(flow: Trajectory[Any], problem: Problem) -> Trajectory[Any]:
-    """The flow with the neurons that are off on every input in the end, which no gradient moves any
-    more."""
+def _naming_dead(flow: Trajectory[Any], problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Of ReLU networks, the neurons that are off on every input in the end, which no gradient moves
+    any more."""
     model, data = problem.model, problem.data
     if not isinstance(model, TwoLayer | SignedTwoLayer) or (
         isinstance(model, TwoLayer) and model.negative_slope > 0
     ):
-        return flow
+        return {}
     last = flow.final if flow.polar is None else flow.polar(float(flow.times[-1]))[0]
     dead = (last.W @ data.X.T <= 0).all(axis=1).nonzero()[0].tolist()
-    return altered(flow, stats={**flow.stats, "dead": tuple(dead)})
+    return {"dead": tuple(dead)}
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import SMALLEST_NORMAL, Array, positive_float
 from .._core.problems import MirrorProblem, Problem, data_in_units, problem_in_units
 from .._core.results import Trajectory, altered
-from .._core.trees import leaf_map, leaves, regrouped
+from .._core.trees import leaf_map, leaves
 from .._numerics.flow_frame import save_times
 from ..errors import InputError, RefusedError, ScaleError
 from ..losses import SquareLoss
@@ -54,6 +54,11 @@ class Units:
                 f"the inputs by 2^{-self.inputs}"
                 f" and the labels by 2^{-self.labels}"
             )
+
+    @property
+    def plain(self) -> bool:
+        """Whether everything stays as it is given."""
+        return not (self.states or self.metric or self.labels or self.inputs)
 
     @property
     def time(self) -> int:
@@ -89,7 +94,7 @@ class Units:
     def problem(self, problem: Problem) -> Problem:
         """The problem in its own units. A start that leaves the range of floats there is refused,
         or kept by its logarithm."""
-        if self == Units() and problem.in_floats and np.isfinite(problem.first_loss):
+        if self.plain and problem.in_floats and np.isfinite(problem.first_loss):
             return problem
         X, y = self.data(problem.data.X, problem.data.y)
         data, factor = data_in_units(problem.data, X, y), -self.states * LOG2
@@ -134,12 +139,16 @@ class Units:
         )
 
     def restored(
-        self, flow: Trajectory[Any], problem: Problem | MirrorProblem, degree: int = 1
+        self,
+        flow: Trajectory[Any],
+        problem: Problem | MirrorProblem,
+        degree: int = 1,
+        **told: Any,
     ) -> Trajectory[Any]:
         """A flow of the problem in its own units as that of the problem given. degree: of the
-        predictor in the states."""
-        if self == Units():
-            return altered(flow, problem=problem)
+        predictor in the states. told: what its stats say besides, which has no units."""
+        if self.plain:
+            return altered(flow, problem=problem, stats={**flow.stats, **told})
         at, polar = flow.interpolant, flow.polar
 
         def states(value: Any) -> Any:
@@ -151,10 +160,7 @@ class Units:
             return unit, log_norms + self.states * LOG2
 
         with np.errstate(over="ignore", under="ignore"):
-            times, moments = (
-                _times_two_to(flow.times, self.time),
-                _times_two_to(np.array([event[0] for event in flow.events]), self.time).tolist(),
-            )
+            times = _times_two_to(flow.times, self.time)
             errors = np.array([flow.error, flow.predictor_error])
             scaled = np.ldexp(errors, [[self.states], [degree * self.states]])
             if not isfinite(times[-1]) or (np.isinf(scaled) & np.isfinite(errors)).any():
@@ -171,17 +177,22 @@ class Units:
                 if _is_square(problem)
                 else flow.loss,
                 error=scaled[0],
-                events=tuple(
-                    regrouped(event, (moment, *event[1:]))
-                    for moment, event in zip(moments, flow.events, strict=True)
-                ),
-                stats=self._stats(flow.stats),
+                events=self._events(flow.events),
+                stats={**self._stats(flow.stats), **told},
                 problem=problem,
                 interpolant=None if at is None else lambda t: states(at(self._own(t))),
                 polar=None if polar is None else shown,
                 predictor_error=scaled[1],
                 **self._series(flow),
             )
+
+    def _events(self, events: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Named tuples that begin with their time."""
+        moments = _times_two_to(np.array([event[0] for event in events]), self.time).tolist()
+        return tuple(
+            tuple.__new__(type(event), (moment, *event[1:]))
+            for moment, event in zip(moments, events, strict=True)
+        )
 
     def _own(self, t: float) -> float:
         """A time in the problem's own units."""

@@ -13,6 +13,7 @@ from .homogeneous import (
     smoothed_margin,
 )
 from .kernel_interpolation import kernel_interpolator
+from .line import Bend, LineInterpolants, PiecewiseLinear, line_interpolants
 from .matrix_games import l1_max_margin
 from .matrix_norms import min_frobenius_norm, min_nuclear_norm
 from .minimisers import mirror_limit
@@ -44,13 +45,16 @@ from .tangent import (
 )
 
 __all__ = [
+    "Bend",
     "FeatureClassifier",
     "Homogeneity",
     "KernelClassifier",
     "KktPoint",
+    "LineInterpolants",
     "LinearisedFlow",
     "MarginCertificate",
     "MarginKkt",
+    "PiecewiseLinear",
     "SmoothedMargin",
     "TangentPredictor",
     "arc_cosine_kernel",
@@ -64,6 +68,7 @@ __all__ = [
     "kkt_residual",
     "l1_max_margin",
     "l2_max_margin",
+    "line_interpolants",
     "linearised_flow",
     "margin_certificate",
     "margin_kkt",

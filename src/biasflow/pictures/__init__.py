@@ -4,6 +4,7 @@ give."""
 from .films import flow_film
 from .flow_pictures import flow_picture
 from .labelled_arrays import flow_table, limit_table
+from .lasso_pictures import lasso_picture
 from .limit_pictures import certificate_picture, data_picture, limit_picture
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "flow_film",
     "flow_picture",
     "flow_table",
+    "lasso_picture",
     "limit_picture",
     "limit_table",
 ]

@@ -12,12 +12,15 @@ from .._core.markup import MOST_DIGITS, digits_of
 from .._core.problems import Dataset
 from .._core.results import Certificate, Enclosure, Limit
 from .._core.trees import leaves
+from ..limits import LineInterpolants
 from ..models import Particles, TwoLayerParams
 
 MOST_STEMS = 400
 """Coordinates up to which each has a stem; more are sorted by size."""
 PLANE_POINTS = 161
 """Along each axis of a plane, where functions are evaluated."""
+LINE_POINTS = 401
+"""Along a line."""
 ROOM = 0.15
 """Around samples in a plane, over their extent."""
 WEIGHTLESS = 1e-6
@@ -30,7 +33,9 @@ def limit_picture(limit: Limit[Any]) -> Any:
     """The point, and the proof of it."""
     figure, (point, proof) = panels(2, height=3.5, width=4.9)
     data = limit.stats.get("data")
-    if isinstance(data, Dataset) and _in_plane(data.X).shape[1] == 2:
+    if isinstance(limit, LineInterpolants):
+        _draw_on_a_line(point, limit)
+    elif isinstance(data, Dataset) and _in_plane(data.X).shape[1] == 2:
         _draw_classifier(point, limit, data)
     else:
         _draw_point(point, limit.value)
@@ -120,6 +125,30 @@ def _draw_classifier(axis: Any, limit: Limit[Any], data: Dataset) -> None:
     proof = limit.certificate
     bracket = f"= {gamma:.8g}" if _closed(proof) else f"in [{proof.lower:.6g}, {proof.upper:.6g}]"
     titled(axis, f"h = 0, ±γ; γ {bracket}")
+
+
+def _draw_on_a_line(axis: Any, found: LineInterpolants) -> None:
+    """Samples, the interpolant with its kinks, and, where there are more, the range of all."""
+    x, f = found.x, found.value
+    reach = float(x[-1] - x[0]) or max(1.0, abs(float(x[0])))
+    seen = np.linspace(x[0] - ROOM * reach, x[-1] + ROOM * reach, LINE_POINTS)
+    inner = f.points[(f.points > seen[0]) & (f.points < seen[-1])]
+    seen = np.unique(np.concatenate([seen, inner]))
+    if found.unique is False:
+        low, high = found.envelope(seen)
+        if np.all(np.isfinite(low)):
+            axis.fill_between(
+                seen, low, high, color=COLOURS[0], alpha=0.2, linewidth=0, label="all interpolants"
+            )
+    one = "the interpolant" if found.unique else "one of them" if found.bends else "an interpolant"
+    axis.plot(seen, f(seen), color=COLOURS[0], label=one)
+    drawn = f.kinks[(f.kinks > seen[0]) & (f.kinks < seen[-1])]
+    axis.plot(drawn, f(drawn), "s", color=COLOURS[1], markersize=6, label="kinks")
+    axis.plot(x, found.y, "o", color="black", markersize=3.5, label="samples")
+    axis.set(xlabel="x", ylabel="f(x)")
+    axis.legend(fontsize=8, frameon=False)
+    biases = "biases penalised" if found.penalise_bias else "biases free"
+    titled(axis, f"{biases}, {'affine part free' if found.skip else 'no affine part'}")
 
 
 def _draw_point(axis: Any, value: Any) -> None:

@@ -7,9 +7,10 @@ from .mirror.mirror_words import WORDS as MIRROR
 from .plain_words import Words
 from .regimes.regime_words import WORDS as REGIMES
 from .relu.relu_words import WORDS as RELU
+from .since.since_words import WORDS as SINCE
 from .verdicts import Claim
 
-WORDS: dict[str, Words] = MIRROR | RELU | MARGIN | REGIMES
+WORDS: dict[str, Words] = MIRROR | RELU | MARGIN | REGIMES | SINCE
 
 
 def title_of(claim: Claim) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError
+from .papers import LETTERS
 from .verdicts import Claim
 from .verification import claim, claims
 
@@ -227,6 +228,8 @@ KINDS = {
     "fact": "Fact",
     "rem": "Remark",
 }
+NUMBERED = "".join(EQUATIONS)
+"""Letters of papers whose equations and statements have numbers here."""
 NUMBER = r"(?-i:[A-Z]\.?)?\d+(?:\.\d+)?"
 ASIDE = r"(?: \([^)]*\))?"
 
@@ -289,7 +292,7 @@ def find(query: str) -> tuple[Place, ...]:
 def is_about(query: str, id: str, text: str) -> bool:
     """Whether an id and its text have all words of a query, and its paper where it names one."""
     words = re.findall(r"[^\s,()]+", query.lower())
-    paper = f"{words.pop(0)}/" if re.match(r"[rbcw](?=[\s,]|$)", query.lower()) else ""
+    paper = f"{words.pop(0)}/" if re.match(rf"[{LETTERS}](?=[\s,]|$)", query, re.I) else ""
     return id.lower().startswith(paper) and all(_has(f"{id} {text}", word) for word in words)
 
 
@@ -304,7 +307,7 @@ def entry_of(paper: str, number: int) -> tuple[str, Entry] | None:
 
 def _equation(text: str) -> tuple[Place, ...]:
     asked = re.fullmatch(
-        r"([RBCW])\b[\s,/]*(?:eqs?\.?|equations?)?\s*\(?(\d{1,3})\)?", text, re.IGNORECASE
+        rf"([{NUMBERED}])\b[\s,/]*(?:eqs?\.?|equations?)?\s*\(?(\d{{1,3}})\)?", text, re.I
     )
     if asked is None:
         return ()
@@ -320,7 +323,7 @@ def _equation(text: str) -> tuple[Place, ...]:
 
 
 def _statement(text: str) -> tuple[Place, ...]:
-    asked = re.fullmatch(rf"([RBCW])[\s,/]*([a-z]+?)s?\.?[\s-]*({NUMBER})", text, re.IGNORECASE)
+    asked = re.fullmatch(rf"([{NUMBERED}])[\s,/]*([a-z]+?)s?\.?[\s-]*({NUMBER})", text, re.I)
     short = next((s for s in KINDS if asked and _means(asked[2].lower(), s)), None)
     if asked is None or short is None:
         return ()

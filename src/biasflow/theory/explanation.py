@@ -17,7 +17,7 @@ from .evidence import Evidence
 from .glossary import define, signs_in
 from .hypothesis_words import meaning_of
 from .judgement import judge
-from .papers import paper_of
+from .papers import papers_of
 from .printed_pages import errata_of, sharpness_of
 from .recorded_checks import recorded_checks
 from .symbols import symbols_in
@@ -149,9 +149,8 @@ class Explanation:
             yield Item(f"printed: {erratum.printed}. Corrected: {erratum.corrected}", erratum.where)
 
     def _source(self) -> Iterator[Item]:
-        paper = paper_of(self.claim.id)
         yield Item(f"{self.claim.reference}")
-        if paper is not None:
+        for paper in papers_of(self.claim.id):
             yield Item(f"{paper.authors}, {paper.title}, {paper.year}.")
             yield Item(paper.bibtex)
 

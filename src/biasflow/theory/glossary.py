@@ -8,6 +8,7 @@ from .mirror.mirror_glossary import MIRROR, MIRROR_CLAIMS
 from .papers import PAPERS
 from .regimes.regime_glossary import REGIME_CLAIMS, REGIMES
 from .relu.relu_glossary import RELU, RELU_CLAIMS
+from .since.since_glossary import SINCE, SINCE_CLAIMS
 
 GENERAL = {
     "e": "Euler's number, 2.718…",
@@ -33,6 +34,8 @@ SIGNS = {
     "‖": ("‖·‖", "the norm of a vector (ℓ2 unless an index says otherwise), or a measure's mass"),
     "⟨": ("⟨·, ·⟩", "the inner product of two vectors"),
     "∇": ("∇", "a gradient"),
+    "′": ("f′, f″", "the first and the second derivative of a function on a line"),
+    "″": ("f′, f″", "the first and the second derivative of a function on a line"),
     "∂": ("∂", "a partial derivative, or, as in ∂_t, one in time"),
     "∫": ("∫", "an integral, over time or against a measure"),
     "ᵀ": ("ᵀ", "a transposed matrix"),
@@ -59,8 +62,8 @@ SIGNS = {
 """Signs of mathematics by what they are found by: how they are written, and what they mean."""
 PLAIN = frozenset("·−–±×²³⁴⁵⁶⁷⁸⁹¹⁰⁻⁺₀₁₂₃₄₅₆₇₈₉₊₋∩⟩⌉≤≥<>≠≈→↦∞∈√½¼|…§’“”ŁŽłĽó#∗")
 """Signs that need no definition."""
-PAPER_SYMBOLS = {"R": MIRROR, "B": RELU, "C": MARGIN, "W": REGIMES}
-CLAIM_SYMBOLS = MIRROR_CLAIMS | RELU_CLAIMS | MARGIN_CLAIMS | REGIME_CLAIMS
+PAPER_SYMBOLS = {"R": MIRROR, "B": RELU, "C": MARGIN, "W": REGIMES, "S": SINCE}
+CLAIM_SYMBOLS = MIRROR_CLAIMS | RELU_CLAIMS | MARGIN_CLAIMS | REGIME_CLAIMS | SINCE_CLAIMS
 
 
 def define(id: str, symbol: str) -> str | None:
@@ -92,7 +95,8 @@ def glossary_page() -> str:
         *_table(GENERAL),
     ]
     for paper in PAPERS:
-        lines += [f"## {paper.tag}: {paper.authors}, *{paper.title}*", ""]
+        authors = f"{paper.authors}, " if paper.authors else ""
+        lines += [f"## {paper.tag}: {authors}*{paper.title}*", ""]
         lines += _table(PAPER_SYMBOLS[paper.tag])
         own = {id: table for id, table in CLAIM_SYMBOLS.items() if id[:1] == paper.tag}
         lines += ["In single claims:", "", "| claim | symbol | meaning |", "|---|---|---|"]

@@ -6,6 +6,18 @@ from __future__ import annotations
 from .verdicts import Hypothesis
 
 MEANINGS = {
+    "lawful": "One of our models whose conserved quantities are written down "
+    "(`bf.conservation_laws`), and weights that floats hold.",
+    "moving": "Otherwise nothing happens; and a weight of a deep diagonal network that is zero "
+    "never moves.",
+    "line": "A data set with one column.",
+    "one label": "Two samples at one place with different labels are fitted by no function; "
+    "average them, or leave one out.",
+    "resolved": "The comparison is with linear programs over many neurons, which take seconds for "
+    "up to forty inputs that are neither far out nor close together; the solver itself has no such "
+    "limits.",
+    "bent": "Labels on a straight line cost nothing with a free affine part, and nothing can be "
+    "compared.",
     "mirror": "The model's predictor moves as if gradient descent were made in other coordinates: "
     "diagonal networks and networks with fixed directions do; ReLU networks in general do not.",
     "square": "Regression with squared errors, in any normalisation.",
@@ -123,6 +135,11 @@ MEANINGS = {
     "completion": "Each sample is one entry of the matrix.",
     "unbiased": "The product of the factors is zero at the start.",
     "W distinct": "Large and small starts end differently here, so that there is a transition.",
+    "monotone": "Coefficients that have left zero on the way of a vanishing start stay away from "
+    "it, and there are at least two.",
+    "settled": "Jumps of the vanishing start are not too near to each other.",
+    "both weights": "Every coefficient can take either sign.",
+    "S/saddles general": "True of random labels, unless two jumps nearly coincide.",
     "determined": "Enough entries are known that only one matrix of rank one fits them.",
 }
 

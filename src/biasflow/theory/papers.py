@@ -1,4 +1,5 @@
-"""The four papers, and how to cite them (`references.bib` has the same entries)."""
+"""The four papers, what came since, and how to cite it all (`references.bib` has
+the same entries). Which letters an id may begin with is said here and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper by its tag, the letter before the slash of an id."""
+    """A paper by its tag, the letter before the slash of an id; later work shares one letter, and
+    a paper of it says which `ids` are its own."""
 
     tag: str
     authors: str
@@ -15,9 +17,14 @@ class Paper:
     year: int
     subject: str = ""
     bibtex: str = ""
+    ids: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.tag}: {self.authors}, {self.title} ({self.year})"
+        return f"{self.tag}: {self.cited}" if self.authors else f"{self.tag}: {self.title}"
+
+    @property
+    def cited(self) -> str:
+        return f"{self.authors}, {self.title} ({self.year})"
 
 
 PAPERS = (
@@ -89,10 +96,151 @@ PAPERS = (
   year      = {2020}
 }""",
     ),
+    Paper(
+        "S",
+        "",
+        "Since then",
+        0,
+        "what later papers found, as far as it follows from the same machinery",
+    ),
 )
+"""The parts of everything that is listed, in this order: the four papers, and later work."""
+LETTERS = "".join(paper.tag for paper in PAPERS)
+SINCE: tuple[Paper, ...] = (
+    Paper(
+        "Berthier2025",
+        "R. Berthier",
+        "Diagonal linear networks and the Lasso regularization path",
+        2025,
+        "averages of a diagonal network's flow follow the Lasso path",
+        """@misc{Berthier2025,
+  author = {Berthier, Rapha{\\"e}l},
+  title  = {Diagonal linear networks and the {Lasso} regularization path},
+  year   = {2025},
+  note   = {arXiv:2509.18766}
+}""",
+        ("S/lasso", "S/lasso-path"),
+    ),
+    Paper(
+        "PesmeFlammarion2023",
+        "S. Pesme, N. Flammarion",
+        "Saddle-to-saddle dynamics in diagonal linear networks",
+        2023,
+        "the path of a vanishing start jumps from saddle to saddle",
+        """@inproceedings{PesmeFlammarion2023,
+  author    = {Pesme, Scott and Flammarion, Nicolas},
+  title     = {Saddle-to-saddle dynamics in diagonal linear networks},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {36},
+  year      = {2023},
+  note      = {arXiv:2304.00488}
+}""",
+        ("S/saddles",),
+    ),
+    Paper(
+        "Zhao2026",
+        "J. Zhao et al.",
+        "Gradient flow dynamics and implicit bias of diagonal linear networks under infinitesimal "
+        "initialization",
+        2026,
+        "the same path for any depth and shape of the start",
+        """@inproceedings{Zhao2026,
+  author    = {Zhao, Jiajie and Wang, Jianxing and Yang, Junjie and Bai, Zhiwei and """
+        """Zhang, Yaoyu},
+  title     = {Gradient flow dynamics and implicit bias of diagonal linear networks under """
+        """infinitesimal initialization},
+  booktitle = {International Conference on Machine Learning},
+  year      = {2026},
+  note      = {arXiv:2607.12332}
+}""",
+        ("S/saddles",),
+    ),
+    Paper(
+        "Marcotte2023",
+        "S. Marcotte, R. Gribonval, G. Peyré",
+        "Abide by the law and follow the flow: conservation laws for gradient flows",
+        2023,
+        "how many quantities training conserves whatever the data, and which",
+        """@inproceedings{Marcotte2023,
+  author    = {Marcotte, Sibylle and Gribonval, R{\\'e}mi and Peyr{\\'e}, Gabriel},
+  title     = {Abide by the law and follow the flow: conservation laws for gradient flows},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {36},
+  year      = {2023},
+  note      = {arXiv:2307.00144}
+}""",
+        ("S/laws",),
+    ),
+    Paper(
+        "Marcotte2024",
+        "S. Marcotte, R. Gribonval, G. Peyré",
+        "Keep the momentum: conservation laws beyond Euclidean gradient flows",
+        2024,
+        "what is left of conservation laws under momentum",
+        """@inproceedings{Marcotte2024,
+  author    = {Marcotte, Sibylle and Gribonval, R{\\'e}mi and Peyr{\\'e}, Gabriel},
+  title     = {Keep the momentum: conservation laws beyond {Euclidean} gradient flows},
+  booktitle = {International Conference on Machine Learning},
+  year      = {2024},
+  note      = {arXiv:2405.12888}
+}""",
+        ("S/laws-decay",),
+    ),
+    Paper(
+        "Marcotte2025",
+        "S. Marcotte, R. Gribonval, G. Peyré",
+        "Transformative or conservative? Conservation laws for ResNets and Transformers",
+        2025,
+        "conservation laws under weight decay and finite steps",
+        """@inproceedings{Marcotte2025,
+  author    = {Marcotte, Sibylle and Gribonval, R{\\'e}mi and Peyr{\\'e}, Gabriel},
+  title     = {Transformative or conservative? {Conservation} laws for {ResNets} and """
+        """{Transformers}},
+  booktitle = {International Conference on Machine Learning},
+  year      = {2025},
+  note      = {arXiv:2506.06194}
+}""",
+        ("S/laws", "S/laws-decay"),
+    ),
+    Paper(
+        "Savarese2019",
+        "P. Savarese, I. Evron, D. Soudry, N. Srebro",
+        "How do infinite width bounded norm networks look in function space?",
+        2019,
+        "the norm of two-layer ReLU networks on a line, biases free",
+        """@inproceedings{Savarese2019,
+  author    = {Savarese, Pedro and Evron, Itay and Soudry, Daniel and Srebro, Nathan},
+  title     = {How do infinite width bounded norm networks look in function space?},
+  booktitle = {Conference on Learning Theory},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {99},
+  pages     = {2667--2690},
+  year      = {2019}
+}""",
+        ("S/line",),
+    ),
+    Paper(
+        "BoursierFlammarion2023",
+        "E. Boursier, N. Flammarion",
+        "Penalising the biases in norm regularisation enforces sparsity",
+        2023,
+        "the same norm with penalised biases, and its sparse interpolants",
+        """@inproceedings{BoursierFlammarion2023,
+  author    = {Boursier, Etienne and Flammarion, Nicolas},
+  title     = {Penalising the biases in norm regularisation enforces sparsity},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {36},
+  year      = {2023},
+  note      = {arXiv:2303.01353}
+}""",
+        ("S/line",),
+    ),
+)
+"""The papers of S, by the keys of their citations."""
 
 
-def paper_of(id: str) -> Paper | None:
-    """The paper that an id belongs to; None where it is another package's."""
+def papers_of(id: str) -> tuple[Paper, ...]:
+    """The papers that an id comes from; none where it is another package's."""
     tag = id.partition("/")[0]
-    return next((paper for paper in PAPERS if paper.tag == tag), None)
+    own = tuple(paper for paper in SINCE if id in paper.ids)
+    return own or tuple(paper for paper in PAPERS if paper.tag == tag and paper.authors)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .papers import LETTERS
+
 MARKS = "\u0302\u0304\u0303\u0307\u0332"
 """Combining hat, bar, tilde, dot and bar below: part of the letter before them."""
 LETTER = "A-Za-zΑ-Ωα-ωϕℓ𝗐𝒳āȧẇẏẋũûūȳŷ"
@@ -27,12 +29,12 @@ Im Var linf
 KNOWN = frozenset(SHORT_WORDS.split()) | frozenset(FUNCTIONS.split())
 SUBSCRIPT = r"_(?:\{[^}]*\}|‖[^‖]*‖|min|max|eff|L[12]|[A-Za-zα-ω0-9]|[±+−∞*])"
 SYMBOL = re.compile(
-    rf"Rad_n|[{LETTER}][{MARKS}]?(?:'(?!s\b)|[*′₀₁₂₃₄₅₆₇₈₉₊₋±⋆∞]|{SUBSCRIPT}|\^\([a-z]\))*",
+    rf"Rad_n|[{LETTER}][{MARKS}]?(?:'(?!s\b)|[*′″₀₁₂₃₄₅₆₇₈₉₊₋±⋆∞]|{SUBSCRIPT}|\^\([a-z]\))*",
 )
 ASIDE = re.compile(
     r"`[^`]*`"  # code
     r"|\d+(?:\.\d+)?e[+−-]?\d+"  # a float
-    r"|\b[RBCW](?:/[\w.-]+|'s\b)"  # a claim, or a paper
+    rf"|\b[{LETTERS}](?:/[\w.-]+|'s\b)"  # a claim, or a paper
     r"|\((?:i|ii|iii|iv|v)\)"  # a numbered item
     r"|\bs\.t\.|'s\b"
 )

@@ -18,7 +18,7 @@ from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
 from ..errors import InputError
 from ..models import TwoLayerParams
-from . import margin, mirror, regimes, relu
+from . import margin, mirror, regimes, relu, since
 from .evidence import Evidence
 from .handed_in_flows import Checkpoints, as_trajectory, flow_defect, start_of
 from .judgement import judge
@@ -38,7 +38,9 @@ PROBLEMS = (
     LegendreProblem,
 )
 """What the papers' claims are about."""
-CLAIMS: tuple[Claim, ...] = mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS
+CLAIMS: tuple[Claim, ...] = (
+    mirror.CLAIMS + relu.CLAIMS + margin.CLAIMS + regimes.CLAIMS + since.CLAIMS
+)
 
 REGISTER = Register("claim", "biasflow.claims", Claim, CLAIMS)
 

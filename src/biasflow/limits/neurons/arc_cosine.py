@@ -18,10 +18,12 @@ lengths to (2p + 8); twice the sum of these first-order terms.
 from __future__ import annotations
 
 import time
+from math import isqrt
 from typing import Any
 
 import numpy as np
 from mpmath import libmp
+from mpmath.libmp.libelefun import ATAN_TAYLOR_PREC, atan_newton, atan_taylor
 
 from ..._core.arguments import Array, Index
 from ..._numerics.exact_sums import exact_gram
@@ -48,6 +50,8 @@ SLACK = 2
 rounding of root and angle."""
 EXTRA = 10
 """Bits to which root and angle are worked out beyond the last one kept."""
+GUARD = 30
+"""Bits for the rounding inside an angle, as mpmath keeps for its own."""
 
 
 AFFORDED = 50_000
@@ -109,24 +113,36 @@ class ArcCosineGram:
         return Corners(self.entries, slack, self.exponent + self.top - self.bits, divisor)
 
     def _entry(self, i: int, j: int) -> int:
-        precision, c, squares = (
+        """In whole numbers: the angle to `places` bits behind its point, the root to as many beyond
+        the size of the largest product."""
+        places, c, squares = (
             self.bits + EXTRA,
             int(self.gram[i, j]),
             int(self.gram[i, i] * self.gram[j, j]),
         )
-        sine, cosine = libmp.mpf_sqrt(libmp.from_int(squares - c * c), precision), libmp.from_int(c)
         if c == 0 and squares == 0:
             return 0
-        angle = libmp.mpf_atan2(sine, libmp.mpf_neg(cosine), precision)
-        if self.squared:
-            flat, bent = (
-                libmp.mpf_mul_int(sine, 3 * c, precision),
-                libmp.from_int(squares + 2 * c * c),
-            )
-        else:
-            flat, bent = sine, cosine
-        value = libmp.mpf_add(flat, libmp.mpf_mul(angle, bent, precision), precision)
-        return int(libmp.to_fixed(value, self.bits - self.top)) * int(self.y[i] * self.y[j])
+        size = self.top // 2 if self.squared else self.top
+        sine = isqrt(_shifted(squares - c * c, 2 * (places - size)))
+        angle = _angle(_shifted(-c, places - size), sine, places)
+        flat, bent = (3 * c * sine, squares + 2 * c * c) if self.squared else (sine, c)
+        value = (flat << size) + angle * bent
+        return (value >> EXTRA + self.top) * int(self.y[i] * self.y[j])
+
+
+def _shifted(number: int, bits: int) -> int:
+    return number << bits if bits >= 0 else number >> -bits
+
+
+def _angle(x: int, y: int, places: int) -> int:
+    """2^places times the angle of (x, y), y ≥ 0, to a unit."""
+    bits = places + GUARD
+    smaller, larger = sorted((abs(x), y))
+    ratio = (smaller << bits) // larger if larger else 0
+    turn = int(atan_taylor(ratio, bits) if bits < ATAN_TAYLOR_PREC else atan_newton(ratio, bits))
+    quarter = int(libmp.pi_fixed(bits)) >> 1
+    acute = turn if y <= abs(x) else quarter - turn
+    return (acute if x > 0 else 2 * quarter - acute) >> GUARD
 
 
 def f2_bracket(X: Array, y: Array, activation: str, deadline: float) -> HullBracket:

@@ -20,6 +20,8 @@ from .families import diagonal_family
 DEPTH_TWO = depth(2, 2)
 EXPONENT = 8.0
 """β(t) = 2α²sinh(−8c·Xᵀ∫r) under the loss c‖·‖²; W prints 4, which belongs to ½‖·‖²."""
+LARGEST_EXPONENT, ALONE = 700.0, 20.0
+"""e to the first is a float; beyond the second arcsinh(e^q) is q + log 2 to rounding."""
 LINEAR_PROGRAM = 1e-7
 """HiGHS' tolerance: relative error of a least ℓ1 norm whose certificate does not say better."""
 
@@ -28,11 +30,12 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
     """β(t) against its formula at every step of the flow, and the limit as the minimiser of Q_α: ν
     = −8c∫r closes the gap."""
     problem, flow = evidence.network, evidence.trajectory
-    X, r = problem.data.X, 2 * start_scale(problem) ** 2
+    X, alpha = problem.data.X, start_scale(problem)
+    r, log_r = 2 * alpha**2, float(np.log(2.0) + 2 * np.log(alpha))
     speed = EXPONENT * problem.loss.factor(problem.data.n)
     times, integrals, errors = residual_integrals(problem, flow)
     eta = -speed * integrals @ X
-    formula = r * np.sinh(np.clip(eta, -700.0, 700.0))
+    formula = scaled_sinh(eta, log_r)
     beta = np.array([problem.model.effective(flow.at(t)) for t in times])
     size = float(np.max(np.abs(beta)))
     # what the error of ∫r makes in the mirror coordinate
@@ -59,9 +62,9 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
     ):
         return along, unknown_check(quantity, "the flow is still under way: ∫r is not complete")
     best = evidence.limit.value
-    value = float(np.sum(best * (np.arcsinh(best / r) - best / (r + np.hypot(best, r)))))
+    value = float(np.sum(best * scaled_arcsinh(best, log_r) - hyperbolic_part(best, r)))
     conjugate = float(
-        np.sum(0.5 * np.exp(np.abs(eta[-1]) + np.log(r)) * np.expm1(-np.abs(eta[-1])) ** 2)
+        np.sum(0.5 * np.exp(np.abs(eta[-1]) + log_r) * np.expm1(-np.abs(eta[-1])) ** 2)
     )
     unit = max(value, conjugate)
     gap = (value + conjugate - float(eta[-1] @ best)) / unit
@@ -71,6 +74,27 @@ def _along(evidence: Evidence) -> tuple[Check, Check]:
     moved += len(best) * end_error(evidence) * float(np.max(np.abs(eta[-1])))
     rounded = ROUNDING * (abs(conjugate) + abs(float(np.abs(eta[-1]) @ np.abs(best)))) / unit
     return along, Check(quantity, gap, "==", 0.0, moved / unit + rounded, **notes)
+
+
+def scaled_sinh(eta: Array, log_r: float) -> Array:
+    """r·sinh(η), also where r is below every float."""
+    size = np.abs(eta)
+    large = np.exp(np.minimum(size + log_r, LARGEST_EXPONENT))
+    return np.asarray(-0.5 * np.sign(eta) * large * np.expm1(-2 * size))
+
+
+def scaled_arcsinh(beta: Array, log_r: float) -> Array:
+    """arcsinh(β/r), also where r is below every float."""
+    with np.errstate(divide="ignore"):
+        ratio = np.log(np.abs(beta)) - log_r
+    near = np.arcsinh(np.exp(np.minimum(ratio, ALONE)))
+    return np.asarray(np.sign(beta) * np.where(ratio > ALONE, ratio + np.log(2.0), near))
+
+
+def hyperbolic_part(beta: Array, r: float) -> Array:
+    """β²/(r + √(β² + r²)) = √(β² + r²) − r, which does not cancel."""
+    whole = r + np.hypot(beta, r)
+    return np.divide(beta**2, whole, out=np.zeros_like(beta), where=whole > 0)
 
 
 def _thm1(evidence: Evidence) -> tuple[Check, ...]:

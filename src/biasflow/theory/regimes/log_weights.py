@@ -23,10 +23,10 @@ MAX_STEPS = 50_000
 
 
 def log_flow(
-    problem: Problem, log_alpha: float, t1: float
+    problem: Problem, log_alpha: float | Array, t1: float
 ) -> tuple[Array, Callable[[Array], Array]] | str:
-    """(ends of the steps, β at many times) from w± = e^{log_alpha}·1, or why it could not be
-    followed."""
+    """(ends of the steps, β at many times) from w± = e^{log_alpha}, one number or (2, d), or why it
+    could not be followed."""
     from scipy.integrate import LSODA
 
     X, y, d = problem.data.X, problem.data.y, problem.data.d
@@ -48,7 +48,7 @@ def log_flow(
         moved = np.hstack([curvature * both[:d], -curvature * both[d:]])
         return np.vstack([-2 * moved, 2 * moved])
 
-    start = np.full(2 * d, log_alpha)
+    start = np.array(np.broadcast_to(log_alpha, (2, d)).ravel(), dtype=float)
     first = 1e-3 / float(np.max(np.abs(field(0.0, start))))
     solver = LSODA(
         field,

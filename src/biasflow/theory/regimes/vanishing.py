@@ -9,6 +9,7 @@ every plateau has the time to settle, up to terms e^{−Lx} whose x `settling` r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,21 @@ def mean_distance(problem: Problem, path: Trajectory, log: float) -> tuple[float
     run = log_flow(problem, (np.log(size / 2) - log) / 2, last / clock)
     if isinstance(run, str):
         return run
-    ends, at = run
+    return path_distance(*run, path, clock, last, size)
+
+
+def path_distance(
+    ends: Array,
+    at: Callable[[Array], Array],
+    path: Trajectory,
+    clock: float,
+    last: float,
+    size: float,
+    per_step: int = POINTS_PER_STEP,
+) -> tuple[float, float]:
+    """Mean of ‖β − plateau‖_∞/size over τ = clock·t up to `last`, and its numerical error."""
     inner = (
-        ends[:-1, None]
-        + np.diff(ends)[:, None] * np.linspace(0, 1, POINTS_PER_STEP, endpoint=False)
+        ends[:-1, None] + np.diff(ends)[:, None] * np.linspace(0, 1, per_step, endpoint=False)
     ).ravel()
     jumps = np.concatenate([path.times, np.nextafter(path.times, np.inf)]) / clock
     times = np.unique(np.concatenate([inner, jumps, ends[-1:]]))

@@ -1,0 +1,9 @@
+"""S: since then, later work on the same questions."""
+
+from ..experiment import Experiment
+from .averages_figure import lasso
+from .conservation_figure import laws_figure
+from .line_figure import line
+from .vanishing_figure import saddles
+
+EXPERIMENTS: tuple[Experiment, ...] = (lasso, saddles, laws_figure, line)

@@ -1,0 +1,11 @@
+"""S: since then, later work on the same questions."""
+
+from . import averages, damped, kept_quantities, least_norms_on_a_line, vanishing_starts
+
+CLAIMS = (
+    averages.CLAIMS
+    + vanishing_starts.CLAIMS
+    + kept_quantities.CLAIMS
+    + damped.CLAIMS
+    + least_norms_on_a_line.CLAIMS
+)

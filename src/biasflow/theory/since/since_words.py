@@ -1,0 +1,64 @@
+"""S's claims in plain words."""
+
+from ..plain_words import Words
+
+WORDS: dict[str, Words] = {
+    "S/lasso": Words(
+        "Averages over training are nearly Lasso solutions, with a proof",
+        "Average the coefficients of a diagonal network over its training up to now. Correlate "
+        "what they leave of the labels with the inputs: this is what the mirror coordinates have "
+        "moved by, over the time. So the average comes with a Lasso penalty, about one over the "
+        "time, and with a proof of how far from the least Lasso objective it is at most.",
+        "Stopping early and averaging is a Lasso whose penalty you need not choose beforehand; "
+        "`bf.diagnostics.lasso_gap` says for which penalty, and how well. The last iterate is no "
+        "such solution.",
+    ),
+    "S/lasso-path": Words(
+        "From vanishing starts the averages follow the Lasso path",
+        "As the start shrinks, the proven distance of the average from the Lasso optimum goes to "
+        "zero where no coefficient returns to zero on the way: like one over the logarithm of the "
+        "scale for depth two, like a power of the scale for deeper networks, with a constant that "
+        "the last coefficients determine.",
+        "Depth two needs absurdly small starts for a tight path, deeper networks do not.",
+    ),
+    "S/saddles": Words(
+        "Vanishing starts of any depth and shape jump from saddle to saddle",
+        "From a vanishing start a diagonal network of any depth waits at a saddle until the next "
+        "coordinate has grown, and jumps. How long a coordinate takes depends on its weights at "
+        "the start for depth three and more, and no longer does for depth two. The end is the fit "
+        "at which the coefficients, weighted by these times, have the least sum.",
+        "The relative sizes of tiny initial weights choose which features a deep diagonal network "
+        "ends with; `bf.saddle_path(problem)` gives the whole sequence without integrating.",
+    ),
+    "S/laws": Words(
+        "What training conserves, and that there is no more",
+        "Some functions of the weights keep their values along gradient flow, whatever the data "
+        "and the loss. Their number follows from the gradients and their brackets; for diagonal "
+        "networks, factorisations and ReLU networks they are known as formulas. A step of gradient "
+        "descent changes the quadratic ones by the square of the step times the same formula at "
+        "the gradient.",
+        "The start decides these numbers for ever, and with them which solution training picks. "
+        "`bf.conservation_laws(model).drift(checkpoints)` says how far your own training is from "
+        "gradient flow.",
+    ),
+    "S/laws-decay": Words(
+        "Weight decay and momentum break conservation laws in a known way",
+        "With weight decay a law of degree k shrinks or grows exponentially, at k times the rate "
+        "of the decay: quadratic laws vanish, those of deep diagonal networks grow. With momentum "
+        "quadratic laws are driven by the velocity, and of a factorisation a rotation is left.",
+        "With weight decay a network forgets how unbalanced it began; with momentum the start no "
+        "longer decides the balance of the layers.",
+    ),
+    "S/line": Words(
+        "What interpolants of least norm look like on a line",
+        "The least norm of a two-layer ReLU network for a function on a line is the total change "
+        "of its slope where biases are free; with penalised biases kinks cost more the farther out "
+        "they lie. Without a free affine part a slope costs extra, which one of the papers leaves "
+        "out. The least norm of an interpolant, and where biases are free all interpolants that "
+        "have it, follow.",
+        "Tells what weight decay would choose on your data, exactly "
+        "(`bf.limits.line_interpolants`): with free biases many functions at once, among them the "
+        "straight lines from sample to sample; with penalised biases one, with few kinks. Whether "
+        "your network has a skip connection, and whether its biases decay, changes the answer.",
+    ),
+}
