@@ -1,30 +1,24 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-GALLERY = Path(__file__).resolve().parents[1] / "gallery"
+ROOT = Path(__file__).resolve().parents[1]
+GALLERY = ROOT / "gallery"
+sys.path[:0] = [str(ROOT / "docs" / "_extensions")]
+
+import gallery_scripts  # noqa: E402
+
 SCRIPTS = sorted(path for path in GALLERY.glob("*.py") if path.stem != "pictures")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-OPTIONAL = {
-    "probe_torch": "torch",
-    "probe_layers": "torch",
-    "probe_lora": "torch",
-    "probe_flax": "flax",
-    "probe_keras": "keras",
-}
-"""What a script needs beyond the development tools."""
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_script_draws_a_picture(script, tmp_path):
-    needed = OPTIONAL.get(script.stem)
-    if needed is not None and find_spec(needed) is None:
+    needed = gallery_scripts.missing_framework(script.read_text(encoding="utf-8"))
+    if needed is not None:
         pytest.skip(f"needs {needed}")
     picture = tmp_path / "folder" / "picture.png"
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}

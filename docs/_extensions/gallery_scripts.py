@@ -7,14 +7,8 @@ from pathlib import Path
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 COPIES = Path(__file__).parents[1] / "_gallery"
-NEEDS = {
-    "probe_torch": "torch",
-    "probe_layers": "torch",
-    "probe_lora": "torch",
-    "probe_flax": "flax",
-    "probe_keras": "keras",
-}
-"""What a script needs beyond the tools of the site; without it, it is shown and not run."""
+FRAMEWORKS = ("torch", "flax", "keras")
+"""What a script may need beyond the tools of the site."""
 
 
 def sections():
@@ -93,10 +87,21 @@ def copy_scripts():
             path.write_text(text, encoding="utf-8")
 
 
+def missing_framework(script):
+    """The framework that a script imports and that is not installed, or None."""
+    imported = re.findall(r"^(?:import|from) (\w+)", script, re.M)
+    wanted = [name for name in FRAMEWORKS if name in imported]
+    return next((name for name in wanted if importlib.util.find_spec(name) is None), None)
+
+
 def run_pattern():
-    """Which scripts are run: all those whose needs are there."""
-    missing = [name for name, need in NEEDS.items() if importlib.util.find_spec(need) is None]
-    return rf"/(?!{'|'.join(missing)})\w+\.py$" if missing else r"\.py$"
+    """Which scripts are run: those whose frameworks are there; others are shown and not run."""
+    missing = [
+        path.stem
+        for path in sorted(GALLERY.glob("*.py"))
+        if missing_framework(path.read_text(encoding="utf-8"))
+    ]
+    return rf"/(?!(?:{'|'.join(missing)})\.py)\w+\.py$" if missing else r"\.py$"
 
 
 class ReadmeOrder:

@@ -47,6 +47,15 @@ def test_every_script_of_the_gallery_has_words_for_its_card():
     assert sorted(gallery_scripts.descriptions()) == sorted(names)
 
 
+def test_scripts_of_frameworks_that_are_not_there_are_shown_and_not_run(monkeypatch):
+    monkeypatch.setattr(gallery_scripts.importlib.util, "find_spec", lambda name: None)
+    texts = {path.stem: path.read_text("utf-8") for path in gallery_scripts.GALLERY.glob("*.py")}
+    needy = {name for name, text in texts.items() if gallery_scripts.missing_framework(text)}
+    run = re.compile(gallery_scripts.run_pattern())
+    assert {"probe_torch", "probe_callback", "probe_flax", "probe_keras"} <= needy
+    assert {name for name in texts if not run.search(f"/_gallery/part/{name}.py")} == needy
+
+
 def test_what_the_gallery_hushes_is_what_is_said_of_compilation():
     from biasflow._numerics import compilation
 
