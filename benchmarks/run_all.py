@@ -69,6 +69,7 @@ JOBS = (
     Job("relu_growth", seconds=40),
     Job("relu_large", ("--seconds", "20"), cores=2, seconds=250),
     Job("cold_start", seconds=60),
+    Job("relu_profile", seconds=40),
     Job("explorer", cores=2, seconds=180),
     Job("completion_flow", seconds=180),
     Job("deep_batches", seconds=40),

@@ -15,7 +15,7 @@ import biasflow as bf
 import print_signatures
 from biasflow._core.offers import OWN
 from biasflow.theory.claim_words import title_of
-from biasflow.theory.papers import PAPERS
+from biasflow.theory.papers import PAPERS, SINCE
 
 HEAD = """\
 # biasflow
@@ -23,7 +23,7 @@ HEAD = """\
 > Python library and command line: which of the infinitely many zero-loss solutions does gradient
 > flow pick, how fast, and why? It integrates gradient flow at any initialisation scale, computes
 > the limit that theory predicts with a certificate and without integrating, and tests every
-> statement of four papers (W, R, B, C below) on the user's data.
+> statement of four papers (W, R, B, C below), and some of later ones (S), on the user's data.
 
 Rules for whoever writes code with it:
 
@@ -68,7 +68,7 @@ PAGES = {
 def page() -> str:
     sections = (
         ("Pages", (f"- [{path}]({path}): {what}" for path, what in PAGES.items())),
-        ("Papers", (f"- {paper}" for paper in PAPERS)),
+        ("Papers", (f"- {paper}" for paper in PAPERS + SINCE)),
         ("Flat names", _flat_names()),
         ("Rooms", _rooms()),
         ("Claims", (f"- `{id}`: {title_of(bf.theory.claim(id))}" for id in _own(bf.theory))),

@@ -28,6 +28,7 @@ def worlds_by_claim():
         import mirror_worlds
         import regimes_worlds
         import relu_worlds
+        import since_worlds
     finally:
         sys.path.pop(0)
     found = {}
@@ -36,6 +37,7 @@ def worlds_by_claim():
         *relu_worlds.WORLDS,
         *margin_worlds.WORLDS,
         *regimes_worlds.WORLDS,
+        *since_worlds.WORLDS,
     ):
         found.setdefault(world.claim, []).append(world)
     return found
@@ -43,10 +45,10 @@ def worlds_by_claim():
 
 def claim_page(claim, explanation, worlds, place):
     from biasflow.theory.claim_words import WORDS, title_of
-    from biasflow.theory.papers import paper_of
+    from biasflow.theory.papers import papers_of
     from biasflow.theory.printed_pages import errata_of, sharpness_of
 
-    words, paper = WORDS.get(claim.id), paper_of(claim.id)
+    words = WORDS.get(claim.id)
     parts = [f"{ORPHAN}# `{claim.id}`: {title_of(claim)}"]
     if words is not None:
         parts.append(with_formulas(words.says))
@@ -73,7 +75,7 @@ def claim_page(claim, explanation, worlds, place):
     rows = [(with_formulas(term), with_formulas(text)) for term, text in explanation.symbols]
     parts += ["## Symbols", table(("symbol", "meaning"), rows)]
     parts += ["## Source", f"{claim.reference}. In the code: `{place}`."]
-    if paper is not None:
+    for paper in papers_of(claim.id):
         parts += [f"{paper.authors}, *{paper.title}*, {paper.year}."]
         parts += [f"```bibtex\n{paper.bibtex}\n```"]
     return "\n\n".join(parts) + "\n"
@@ -210,8 +212,9 @@ def paper_page(paper, claims):
         for claim in claims
     ]
     subject = f"{paper.subject[:1].upper()}{paper.subject[1:]}."
+    byline = f"{paper.authors}, {paper.year}. " if paper.authors else ""
     return (
-        f"# {paper.tag}: {paper.title}\n\n{paper.authors}, {paper.year}. {subject}\n\n"
+        f"# {paper.tag}: {paper.title}\n\n{byline}{subject}\n\n"
         f"{table(('claim', 'what it says', 'where'), rows)}\n"
     )
 
@@ -223,15 +226,15 @@ def name_of(claim):
 def index_page(papers, counts):
     lines = [
         "# Claims",
-        "Every statement of the four papers as code that can fail: its hypotheses are checked on "
-        "your data, its prediction is computed, and both are held against evidence that does not "
-        "assume it. [How to read a verdict](../verdicts.md) says what the words mean.",
+        "Every statement of the four papers, and some of later ones, as code that can fail: its "
+        "hypotheses are checked on your data, its prediction is computed, and both are held "
+        "against evidence that does not assume it. [How to read a verdict](../verdicts.md) says "
+        "what the words mean.",
         table(
             ("paper", "claims", "about"),
             [
                 (
-                    f"[{paper.tag}: {paper.authors}, *{paper.title}* ({paper.year})]"
-                    f"({paper.tag}/index.md)",
+                    f"[{paper}]({paper.tag}/index.md)",
                     str(counts[paper.tag]),
                     paper.subject,
                 )

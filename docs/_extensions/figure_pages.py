@@ -83,8 +83,8 @@ def pages():
         experiment = bf.experiments.experiment(id)
         by_paper.setdefault(id.partition("/")[0], []).append(experiment)
         made[f"{id}.md"] = figure_page(experiment, numbers.get(id, ()))
-    parts = ["# Figures", "Every figure of the four papers, redrawn."]
-    for paper in PAPERS:
+    parts = ["# Figures", "Every figure of the four papers, redrawn, and ours of later work."]
+    for paper in (paper for paper in PAPERS if paper.tag in by_paper):
         figures = by_paper[paper.tag]
         parts.append(f"## {paper.tag}: {paper.title}")
         parts.append("\n".join([":::::{container} gallery-cards", *map(card, figures), ":::::"]))

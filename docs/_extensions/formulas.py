@@ -4,6 +4,8 @@ understood stays as it was."""
 import re
 import unicodedata
 
+from biasflow.theory.papers import LETTERS
+
 FUNCTIONS = {
     "arcsinh", "argmax", "argmin", "artanh", "cos", "cosh", "diag", "div", "exp", "inf", "lim",
     "ln", "log", "max", "min", "rank", "sign", "sin", "sinh", "sup", "tanh", "Im", "Var",
@@ -40,7 +42,7 @@ REPLACED = {
 }
 
 
-ID = re.compile(r"[WRBC]/[\w.-]*\w")
+ID = re.compile(rf"[{LETTERS}]/[\w.-]*\w")
 CALL = re.compile(r"[\d−]*(?:[A-Za-z]{1,2}'*|margin|sign)?[(\[]\S*")
 """f(x), P[…], 4(M − …: what begins like this may be a formula."""
 SYMBOL = re.compile(r"\d*[A-Za-z]['*]*")

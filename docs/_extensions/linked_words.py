@@ -5,9 +5,11 @@ import re
 
 from docutils import nodes
 
+from biasflow.theory.papers import LETTERS
+
 NAME = re.compile(r"(?:bf|biasflow)\.([A-Za-z_][\w.]*)")
 ROOM_NAME = re.compile(r"([a-z]+\.[A-Za-z_]\w*)")
-ID = re.compile(r"([WRBC]/[\w.-]*\w)")
+ID = re.compile(rf"([{LETTERS}]/[\w.-]*\w)")
 PAGE = re.compile(r"(?:docs/)?([\w/]+)\.md")
 
 

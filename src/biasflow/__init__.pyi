@@ -30,6 +30,9 @@ from ._core.results import (
     Result as Result,
     Trajectory as Trajectory,
 )
+from .diagnostics import (
+    conservation_laws as conservation_laws,
+)
 from .experiments import (
     figure as figure,
     figures as figures,

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
+from biasflow.flows import factored
 from biasflow.flows.factored import compress
 
 SUM = bf.SquareLoss("sum")
@@ -221,3 +222,19 @@ class TestBadInput:
         model = bf.MatrixFactorisation((3, 4), 8)
         with pytest.raises(bf.errors.InputError, match=words):
             bf.gradient_flow(model, sensing(), SUM, model.init(0.1), **given)
+
+
+def test_entries_are_a_design_like_any(monkeypatch):
+    """Designs that see one entry each are looked up; as matrices they give the same flow."""
+    rows, columns, values = [0, 0, 1, 2, 2], [0, 1, 2, 0, 2], [2.0, 1.0, -1.0, 0.5, 1.5]
+    data = bf.data.from_entries((3, 3), rows, columns, values)
+    data = bf.Dataset(data.X * np.array([1.0, -2.0, 0.5, 3.0, 1.0])[:, None], data.y)
+    model, loss = bf.MatrixFactorisation((3, 3), rank=4), bf.SquareLoss("half")
+    problem = bf.Problem(model, data, loss, random_start(model))
+    assert factored._Field.of(problem).pairs is not None
+    listed = bf.gradient_flow(problem, times=[1.0, 5.0])
+    monkeypatch.setattr(factored, "MOST_ENTRIES", 0)
+    assert factored._Field.of(problem).pairs is None
+    general = bf.gradient_flow(problem, times=[1.0, 5.0])
+    assert listed.stats["steps"] == general.stats["steps"]
+    assert np.allclose(listed.states.U, general.states.U, rtol=1e-12, atol=1e-13)

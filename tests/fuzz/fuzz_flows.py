@@ -154,6 +154,12 @@ def flow_entries() -> dict[str, Entry]:
             finite=False,
         ),
         "saddle_path": Entry(("saddle_path",), bf.saddle_path, {"X": X, "y": y}, X_y),
+        "saddle_path with growth times": Entry(
+            ("saddle_path",),
+            lambda X, y, growth: bf.saddle_path(X, y, growth=growth),
+            {"X": X, "y": y, "growth": np.ones(X.shape[1])},
+            {**X_y, "growth": VECTOR},
+        ),
         "saddle_limit": Entry(
             ("saddle_limit",),
             lambda X, y, a, W: bf.flows.saddle_limit(

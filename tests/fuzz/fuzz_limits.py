@@ -42,6 +42,7 @@ from fuzz_material import (
 )
 
 import biasflow as bf
+from biasflow._core.arguments import vector
 
 
 def limit_entries() -> dict[str, Entry]:
@@ -159,6 +160,21 @@ def limit_entries() -> dict[str, Entry]:
             {**X_y, "gap": TOLERANCE, "time_s": NUMBER, "key": COUNT},
             {"X": -1, "y": 1},
             residual=split_misfit,
+        ),
+        "line_interpolants": Entry(
+            (),
+            # a column (n, 1) is taken, too, as a data set has it
+            lambda x, **more: bf.limits.line_interpolants(vector("x", x), **more),
+            {"x": small[:, 0], "y": target, "penalise_bias": True, "skip": False, "time_s": 5.0},
+            {
+                "x": VECTOR,
+                "y": VECTOR,
+                "penalise_bias": CHOICE,
+                "skip": CHOICE,
+                "gap": TOLERANCE,
+                "time_s": NUMBER,
+            },
+            {"y": 1},
         ),
         "f1_max_margin": Entry(
             ("f1_max_margin", "Particles"),

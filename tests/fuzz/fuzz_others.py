@@ -47,12 +47,13 @@ def diagnostic_entries() -> dict[str, Entry]:
     def known_flow() -> Any:
         return bf.mirror_flow(bf.potentials.Hypentropy(0.1), X, y)
 
+    later = two.init(0.5, key=2)
     return {
         "probe": Entry(
             ("probe", "Probe", "Estimate"),
             lambda X, y=None, **rest: bf.probe(shallow, [weights, moved], X, y, **rest),
             {"X": draw(6, 3, seed=7), "y": draw(6, seed=8)},
-            {**X_y, "times": TIMES, "keys": WORK},
+            {**X_y, "times": TIMES, "keys": WORK, "trained_on": MATRIX},
             finite=False,
         ),
         "kernel_distance": Entry(
@@ -74,6 +75,25 @@ def diagnostic_entries() -> dict[str, Entry]:
             bf.diagnostics.commuting_defect,
             {"model": two, "params": start, "X": small},
             {"X": MATRIX, "points": WORK, "key": COUNT, "params": OBJECT, "model": OBJECT},
+            finite=False,
+        ),
+        "conservation_laws": Entry(
+            ("conservation_laws",),
+            lambda model, params=None, X=None, times=None, weight_decay=0.0, **rest: (
+                bf.conservation_laws(model, params, X, **rest).drift(
+                    [start, later], times=times, weight_decay=weight_decay
+                )
+            ),
+            {"model": two, "params": start, "X": small, "times": [0.0, 1.0], "time_s": 10.0},
+            {
+                "model": OBJECT,
+                "params": OBJECT,
+                "X": MATRIX,
+                "times": TIMES,
+                "weight_decay": NUMBER,
+                "key": COUNT,
+                "time_s": NUMBER,
+            },
             finite=False,
         ),
         "convergence_bounds": Entry(
@@ -150,6 +170,12 @@ def diagnostic_entries() -> dict[str, Entry]:
             {"loss": 1e-3},
             {"loss": NUMBER, "divergence": NUMBER},
             finite=False,
+        ),
+        "lasso_gap": Entry(
+            (),
+            lambda times: bf.diagnostics.lasso_gap(known_flow(), times),
+            {"times": np.array([0.5, 1.0])},
+            {"times": VECTOR},
         ),
         "trajectory at a time": Entry(
             ("Trajectory",), lambda t: known_flow().at(t), {"t": 1.0}, {"t": NUMBER}

@@ -71,7 +71,7 @@ def test_a_verdict_rests_on_the_module_of_its_claim_and_not_on_the_register():
     for claim in CLAIMS:
         roots = roots_of_claim(claim)
         assert len(roots) == 2 and roots[0].rpartition(".")[0].endswith(
-            (".mirror", ".relu", ".margin", ".regimes")
+            (".mirror", ".relu", ".margin", ".regimes", ".since")
         )
         assert claim.check.__module__ in closure(
             roots

@@ -242,10 +242,17 @@ class Problem(Shown, Generic[ModelT, LossT]):
         )
 
     @cached_property
+    def first_outputs(self) -> Any:
+        """The predictions at t = 0; infinite or NaN where they overflow."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self.model(self.first_state, self.data.X)
+
+    @cached_property
     def first_loss(self) -> float:
         """The loss at t = 0; infinite or NaN where it overflows."""
+        outputs = self.first_outputs
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return float(self.loss(self.model(self.first_state, self.data.X), self.data.y))
+            return float(self.loss(outputs, self.data.y))
 
 
 def _is_zero(log_scale: Any) -> bool:

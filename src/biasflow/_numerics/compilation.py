@@ -40,6 +40,7 @@ stuck, and code is compiled without it."""
 _asked: ContextVar[str] = ContextVar("kernels")
 _Cache: Any = caching.FunctionCache  # without types
 _Listener: Any = event.Listener
+_events: Any = event
 
 
 def stamp(*sources: str) -> int:
@@ -246,12 +247,12 @@ def announced(
     deadline: a clock that stands still while this thread compiles kernels, loads them from disk, or
     waits for its turn to.
     """
-    token = _asked.set(kernels)
+    token, announcer, clock = _asked.set(kernels), _Announcer(kernels), _ClockStop(deadline)
+    _events.register("numba:compile", announcer)
+    _events.register("numba:compiler_lock", clock)
     try:
-        with (
-            event.install_listener("numba:compile", _Announcer(kernels)),
-            event.install_listener("numba:compiler_lock", _ClockStop(deadline)),
-        ):
-            return call(*arguments)
+        return call(*arguments)
     finally:
+        _events.unregister("numba:compiler_lock", clock)
+        _events.unregister("numba:compile", announcer)
         _asked.reset(token)

@@ -91,9 +91,11 @@ class Deadline:
     def flag(self, over: Callable[[], bool]) -> Iterator[Flag]:
         """Raised when `first` or `both` is over."""
         raised = never()
+        if self.seconds == np.inf:
+            yield raised
+            return
         if over():
             raised[0] = 1
-        if raised[0] or self.seconds == np.inf:
             yield raised
             return
         done = threading.Event()

@@ -129,3 +129,49 @@ def rounded_down(value: Fraction) -> float:
     except OverflowError:
         return math.inf if value > 0 else -math.inf
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def rounded_up(value: Fraction) -> float:
+    """The smallest float that is not below, or ∞."""
+    return -rounded_down(-value)
+
+
+def sum_bounds(terms: list[Fraction], bits: int = 4 * GUARD) -> tuple[Fraction, Fraction]:
+    """Rationals around Σterms: each is rounded to `bits` digits of the largest, down and up, so
+    that denominators do not multiply."""
+    unit = _unit(max((abs(term) for term in terms), default=Fraction(0)), bits)
+    parts = [term / unit for term in terms]
+    return sum(map(math.floor, parts)) * unit, sum(map(math.ceil, parts)) * unit
+
+
+def root_sum_bounds(squares: list[Fraction], bits: int = 4 * GUARD) -> tuple[Fraction, Fraction]:
+    """The same around Σ√square."""
+    unit = _unit(max(squares, default=Fraction(0)), 2 * bits, half=True)
+    parts = [square / unit**2 for square in squares]
+    roots = [math.isqrt(math.floor(part)) for part in parts]
+    above = sum(root**2 != part for root, part in zip(roots, parts, strict=True))
+    return sum(roots) * unit, (sum(roots) + above) * unit
+
+
+def sign_of_sum(terms: list[Fraction]) -> int:
+    """−1, 0 or 1, exactly: by rounded terms, and without rounding where these leave it open."""
+    low, high = sum_bounds(terms)
+    if low > 0 or high < 0:
+        return 1 if low > 0 else -1
+    numerator, _ = _tree_sum([(term.numerator, term.denominator) for term in terms])
+    return (numerator > 0) - (numerator < 0)
+
+
+def _tree_sum(ratios: list[tuple[int, int]]) -> tuple[int, int]:
+    """Σ numerator/denominator, in halves, so that long integers meet long ones only."""
+    if len(ratios) <= 1:
+        return ratios[0] if ratios else (0, 1)
+    half = len(ratios) // 2
+    (p, q), (r, s) = _tree_sum(ratios[:half]), _tree_sum(ratios[half:])
+    return p * s + r * q, q * s
+
+
+def _unit(size: Fraction, bits: int, half: bool = False) -> Fraction:
+    """A power of two about 2^−bits of the size, or the root of that."""
+    exponent = size.numerator.bit_length() - size.denominator.bit_length() - bits
+    return Fraction(2) ** (exponent // 2 if half else exponent)

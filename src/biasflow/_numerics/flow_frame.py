@@ -55,8 +55,15 @@ class FlowRequest:
         the end."""
         t1 = None if t1 is None else positive_float("t1", t1)
         tolerance, wanted = relative_tolerance("rtol", rtol), save_times(times, t1)
+        return cls.of(t1, tolerance, wanted, deadline_of(time_s))
+
+    @classmethod
+    def of(
+        cls, t1: float | None, rtol: float, wanted: Array | None, deadline: Deadline
+    ) -> FlowRequest:
+        """The same of what was read before."""
         end = float(wanted[-1]) if t1 is None and wanted is not None else t1
-        return cls(end, tolerance, wanted, deadline_of(time_s))
+        return cls(end, rtol, wanted, deadline)
 
     def saved(self, ends: Array) -> Array:
         """The times asked for as far as the steps got, and the last where they did not get through;

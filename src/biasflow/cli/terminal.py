@@ -35,7 +35,7 @@ def one_line(id: str, text: str, source: str = OWN) -> str:
 def contents() -> Iterator[str]:
     """Claims and figures under the names of their papers; then those of other packages."""
     from .. import experiments, theory
-    from ..theory.papers import PAPERS
+    from ..theory.papers import PAPERS, SINCE
 
     lines: dict[str, tuple[list[str], list[str]]] = {}
     for id in theory.claims():
@@ -56,6 +56,7 @@ def contents() -> Iterator[str]:
         if tag in known:
             yield f"{known[tag]}"
             yield f"  {known[tag].subject}"
+            yield from (one_line(id, p.cited) for p in SINCE for id in p.ids if f"{tag}/" in id)
         else:
             yield f"{tag}: offered by another package"
         for heading, found in zip((" claims", " figures"), lines[tag], strict=True):

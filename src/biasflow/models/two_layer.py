@@ -118,6 +118,8 @@ class TwoLayer(Model):
             inner = (W.reshape(-1, W.shape[-1]) @ X.T).reshape(*W.shape[:-1], X.shape[0])
         else:
             inner = W @ X.T  # once: then a tangent kernel sees W in one product
+        if isinstance(inner, np.ndarray) and self.negative_slope == 0:
+            return np.maximum(inner, 0.0)
         return self._slopes(inner) * inner
 
     def _slopes(self, inner: Any) -> Any:

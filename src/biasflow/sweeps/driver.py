@@ -30,7 +30,7 @@ TICK_SECONDS = 0.2
 @dataclass(frozen=True)
 class Tally:
     """How a sweep stands, in points. found: in the store at the start; elsewhere: held by other
-    drivers on the same store."""
+    drivers on the same store; within: the share of a running point that is done, where it tells."""
 
     label: str
     total: int
@@ -40,15 +40,18 @@ class Tally:
     elsewhere: int = 0
     found: int = 0
     seconds: float = 0.0
+    within: float = 0.0
 
     @property
     def rate(self) -> float:
         """Points a second."""
-        return (self.done + self.failed - self.found) / self.seconds if self.seconds > 0 else 0.0
+        made = self.done + self.failed - self.found + self.within
+        return made / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def remaining_seconds(self) -> float | None:
-        return (self.total - self.done - self.failed) / self.rate if self.rate > 0 else None
+        left = self.total - self.done - self.failed - self.within
+        return left / self.rate if self.rate > 0 else None
 
 
 Watch = Callable[[Tally], None]
