@@ -23,6 +23,7 @@ from ..._core.problems import Dataset, dataset
 from ...losses import SquareLoss
 from ...losses.loss import Loss
 from ...models import TwoLayer, TwoLayerParams
+from ...models.two_layer import two_layer_for
 from .exact_faces import Pieces, list_faces
 
 FEW = 6
@@ -161,7 +162,7 @@ def extremal_vectors(
     labels = loss.checked(data.y)
     f = np.zeros(data.n)
     if params is not None:
-        f = np.asarray(model.outputs(model.checked(params, data.d), data.X))
+        f = np.asarray(model(two_layer_for(params, data.d).checked(params, data.d), data.X))
     weights = -np.asarray(loss.gradient(f, labels), dtype=float)
     return extremal_of(data, weights, model.negative_slope)
 
