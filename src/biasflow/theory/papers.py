@@ -235,6 +235,34 @@ SINCE: tuple[Paper, ...] = (
 }""",
         ("S/line",),
     ),
+    Paper(
+        "Maennel2018",
+        "H. Maennel, O. Bousquet, S. Gelly",
+        "Gradient descent quantizes ReLU network features",
+        2018,
+        "small neurons turn to a few directions that the data decide",
+        """@misc{Maennel2018,
+  author = {Maennel, Hartmut and Bousquet, Olivier and Gelly, Sylvain},
+  title  = {Gradient descent quantizes {ReLU} network features},
+  year   = {2018},
+  note   = {arXiv:1803.08367}
+}""",
+        ("S/extremal", "S/relu-saddles"),
+    ),
+    Paper(
+        "BoursierFlammarion2024",
+        "E. Boursier, N. Flammarion",
+        "Early alignment in two-layer networks training is a two-edged sword",
+        2024,
+        "extremal vectors of any data, and training that ends at least squares",
+        """@misc{BoursierFlammarion2024,
+  author = {Boursier, Etienne and Flammarion, Nicolas},
+  title  = {Early alignment in two-layer networks training is a two-edged sword},
+  year   = {2024},
+  note   = {arXiv:2401.10791}
+}""",
+        ("S/extremal", "S/relu-saddles", "S/spurious"),
+    ),
 )
 """The papers of S, by the keys of their citations."""
 

@@ -21,6 +21,7 @@ from ..._core.arguments import Array, Index, instance
 from ..._core.facts import Fact, Facts, Shown
 from ..._core.problems import Dataset, Problem, dataset
 from ..._core.results import Bracket, Trajectory
+from ..._core.showing import drawing_room
 from ...errors import ConvergenceError, RefusedError
 from ...limits.neurons.extremal import extremal_of
 from ...losses import SquareLoss, needs_square
@@ -119,10 +120,8 @@ class ReluSaddlePath(Shown):
         return Facts(f"{len(lines) - 1} jumps of a ReLU network", tuple(lines))
 
     def plot(self) -> Any:
-        """The loss against τ, and what the network is at every saddle."""
-        from ...pictures.saddle_pictures import relu_path_picture
-
-        return relu_path_picture(self)
+        """A matplotlib figure: the loss against τ, and growth rates at every saddle."""
+        return drawing_room().relu_path_picture(self)
 
 
 def relu_saddle_path(

@@ -20,6 +20,7 @@ import numpy as np
 from ..._core.arguments import Array, Index, instance
 from ..._core.facts import Fact, Facts, Shown
 from ..._core.problems import Dataset, dataset
+from ..._core.showing import drawing_room
 from ...losses import SquareLoss
 from ...losses.loss import Loss
 from ...models import TwoLayer, TwoLayerParams
@@ -106,11 +107,8 @@ class ExtremalVectors(Shown):
         )
 
     def plot(self) -> Any:
-        """G around the circle, or along the largest two directions of the inputs, with what is
-        extremal marked."""
-        from ...pictures.extremal_pictures import extremal_picture
-
-        return extremal_picture(self)
+        """A matplotlib figure: G around the circle with its critical points, or these alone."""
+        return drawing_room().extremal_picture(self)
 
 
 def extremal_vectors(

@@ -34,6 +34,13 @@ LAWS = {
     "U̇": "the velocity of U",
     "V̇": "the velocity of V",
 }
+RELU = {
+    "u": "a unit vector, the direction of a small neuron",
+    "x": "x_k, an input",
+    "y": "y_k, its label",
+    "s": "s_j, the sign of a neuron's output weight",
+    "σ": "the ReLU; σ' its slope",
+}
 SINCE_CLAIMS: dict[str, dict[str, str]] = {
     "S/lasso": LASSO,
     "S/lasso-path": {
@@ -60,6 +67,31 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "κ": "the strength of the weight decay",
         "k": "the degree of C: C(cθ) = c^k·C(θ)",
         "c": "any positive number",
+    },
+    "S/extremal": {
+        **RELU,
+        "D": "D(u), what pulls a small neuron along u: −Σ_k ∂ℓ_k σ'(⟨u, x_k⟩)x_k, any σ'(0) in "
+        "[0, 1]",
+        "c": "c·u is in D(u): how fast positive neurons grow along u",
+        "g": "the sum of ∂ℓ_k x_k, negative, over the inputs that a face sees",
+        "V": "the span of a face",
+        "P": "P_V, the projection onto V",
+        "ℓ": "the loss of one sample; ∂ℓ_k its derivative in the prediction",
+        "t": "the time of the flow",
+    },
+    "S/relu-saddles": {
+        **RELU,
+        "λ": "the scale of the start",
+        "T": "log(1/λ), in which time is measured as the start vanishes",
+        "τ": "time over T",
+        "l": "l_j, the size of neuron j is λ^{l_j}",
+        "G": "G(u_j), the growth rate of a positive neuron along u_j",
+        "w": "w_j, input weights of neuron j",
+    },
+    "S/spurious": {
+        **RELU,
+        "β": "the least-squares coefficients",
+        "f": "the network",
     },
     "S/line": {
         "f": "the function on a line that a network computes, Σ a_j(w_jx + b_j)₊, with αx + β "
