@@ -160,7 +160,9 @@ def relu_saddle_path(
     Examples
     --------
     >>> data, model = bf.data.two_points(), bf.TwoLayer(width=30, dim=2)
-    >>> bf.flows.relu_saddle_path(data, model.init(1.0, key=0))
+    >>> path = bf.flows.relu_saddle_path(data, model.init(1.0, key=0))
+    >>> print(path.times.round(4), path.kinds)
+    [0.     0.8944 1.7889] ('saddle', 'saddle', 'minimum')
     """
     data = dataset(data)
     model = two_layer_for(start, data.d) if model is None else instance("model", model, TwoLayer)

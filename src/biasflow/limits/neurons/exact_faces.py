@@ -152,13 +152,13 @@ class Pieces:
         return None
 
     def _attracts(self, basis: Zero, zero: Zero, kinks: Any, positive: bool) -> int:
-        """s where s·G has a strict maximum: along the face it is s·c·cos(angle), and across each
-        hyperplane it must bend downwards, with t inside."""
-        if len(zero) > len(basis) or not all(0 < t < 1 for t in kinks):
-            return 0
+        """s where s·G has a strict maximum: across each hyperplane it bends downwards, and where it
+        does not fall at once it is s·c·cos(angle). On a ray that may grow with the angle only where
+        it falls at once to all sides."""
+        inside = len(zero) == len(basis) and all(0 < t < 1 for t in kinks)
+        ray = inside and self.dim - len(basis) == 1
         for s in (1, -1):
-            alone = self.dim - len(basis) == 1
-            if (alone or (s > 0) == positive) and all(s * self.bends[line] < 0 for line in zero):
+            if (ray or (s > 0) == positive) and all(s * self.bends[line] < 0 for line in zero):
                 return s
         return 0
 

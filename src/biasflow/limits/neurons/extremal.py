@@ -38,8 +38,7 @@ class ExtremalVectors(Shown):
     directions: u, (k, d). growth: c = G(u), (k,): neurons of sign s along u grow at the rate s·c,
     and c·u is the extremal vector itself. gates: the σ' with Σσ'_kq_kx_k = c·u, (k, n), the proof.
     sides: the signs of ⟨u, x_k⟩, (k, n), zero where exactly so. attracts: (k,), the sign of the
-    neurons that turn towards u from everywhere around it, 0 where there are none (a saddle of G, or
-    a tie). complete: whether it is proven that there are no others. weights: q, (n,).
+    neurons that turn towards u from everywhere around it, 0 where there are none (a saddle of G). complete: whether it is proven that there are no others. weights: q, (n,).
     """
 
     directions: Array
@@ -148,11 +147,9 @@ def extremal_vectors(
     --------
     >>> found = bf.limits.extremal_vectors(bf.Dataset([[1.0, 0.2], [0.1, 1.0]], [1.0, -0.5]))
     >>> found
-    4 extremal vectors of 2 samples in R^2, all of them
-      G = +0.5099: u = [0.9806, 0.1961]; nobody stays
-      G = +0.4907: u = [0.995, -0.0995]; positive neurons turn here
-      G = -0.2512: u = [0.0995, 0.995]; nobody stays
-      G = -0.2451: u = [-0.1961, 0.9806]; negative ones do
+    2 extremal vectors of 2 samples in R^2, all of them
+      G = +0.4876: u = [0.995, -0.0995]; positive neurons turn here
+      G = -0.2402: u = [-0.1961, 0.9806]; negative ones do
     """
     data = dataset(data)
     loss = SquareLoss("half-mean") if loss is None else instance("loss", loss, Loss)
