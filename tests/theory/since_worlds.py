@@ -6,7 +6,13 @@ import since_line_worlds
 import since_relu_worlds
 import since_saddle_worlds
 
-PARTS = (since_average_worlds, since_saddle_worlds, since_law_worlds, since_line_worlds, since_relu_worlds)
+PARTS = (
+    since_average_worlds,
+    since_saddle_worlds,
+    since_law_worlds,
+    since_line_worlds,
+    since_relu_worlds,
+)
 """Modules of worlds, one for each topic."""
 WORLDS = [world for part in PARTS for world in part.WORLDS]
 FEWER = {name: why for part in PARTS for name, why in part.FEWER.items()}

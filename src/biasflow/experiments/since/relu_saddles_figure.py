@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TIMES, CIRCLE, MOST = 400, 721, 12
 SEEN = 1.25
 """End of what is drawn, over the time of the last jump."""
-THREE = Dataset(np.column_stack([[-0.75, -0.5, 0.125], np.ones(3)]), [1.1, 0.1, 0.8])
+THREE = Dataset(np.column_stack([[-0.75, -0.5, 0.125], np.ones(3)]), np.array([1.1, 0.1, 0.8]))
 """The samples of Boursier and Flammarion's experiment, with a bias column."""
 
 
@@ -43,10 +43,7 @@ def point(data: str, logs: tuple[float, ...]) -> xarray.Dataset:
     path = relu_saddle_path(own, start, loss)
     tau = np.linspace(0, SEEN * float(path.times[-1]), TIMES)
     flows = np.array(
-        [
-            gradient_flow(Problem(model, own, loss, start, -T), times=tau[1:] * T).loss
-            for T in logs
-        ]
+        [gradient_flow(Problem(model, own, loss, start, -T), times=tau[1:] * T).loss for T in logs]
     )
     angle = np.linspace(-180, 180, CIRCLE)
     u = np.stack([np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))], axis=1)
@@ -118,7 +115,9 @@ def draw(summary: xarray.Dataset) -> Any:
             label="the path",
         )
         for k, T in enumerate(run["T"].values):
-            axis.plot(run["time"], run["flow"].values[k], color=COLOURS[k], lw=1.2, label=f"T = {T:g}")
+            axis.plot(
+                run["time"], run["flow"].values[k], color=COLOURS[k], lw=1.2, label=f"T = {T:g}"
+            )
         axis.set(xlabel="τ = t/T", ylabel="loss")
         axis.set_ylim(bottom=0.0)
         axis.legend(fontsize=7)
@@ -131,7 +130,7 @@ LOGS = {"logs": (15.0, 60.0, 1000.0)}
 relu_saddles = Experiment(
     "S/relu-saddles",
     "ReLU networks from e^{−T}·start. (a) G(u) = Σy_k(⟨u, x_k⟩)₊/n around the circle for the three "
-    "samples of Boursier and Flammarion 2024: its critical points are where small neurons can turn. "
+    "samples of Boursier and Flammarion 2024: its critical points are where small neurons turn. "
     "(b) Loss of twenty neurons on these samples against t/T: all positive ones grow as one, and "
     "training ends at least squares, whatever T. (c) Three random samples in three dimensions: the "
     "loss jumps from saddle to saddle, at the times of the path as T grows.",
@@ -144,7 +143,7 @@ relu_saddles = Experiment(
     draw,
     alt=(
         "Left: a curve over all directions with one maximum, at which positive neurons turn. "
-        "Middle: the loss falls once, at one time, to a plateau well above zero; curves for three T "
+        "Middle: the loss falls once, to a plateau well above zero; curves for three T "
         "approach a step. Right: the loss falls in steps, and the curve for the largest T lies on "
         "the path."
     ),

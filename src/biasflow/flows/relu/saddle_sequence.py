@@ -5,8 +5,8 @@ From λ·start, T = log(1/λ), let ‖w_j‖ = λ^{l_j}. While the network stand
 small neurons turn to extremal vectors of its residual, which takes O(1) of time, and grow: l_j
 falls at the rate s_jG(u_j) in the time τ = t/T. The first to reach l = 0 joins. One neuron stands
 for all that come along the same direction, for they are parallel by then. The network moves on, in
-O(1) of time, to the next stationary point, and the small neurons are turned on the way. So the limit
-is a path of jumps, and every jump is one run of the event-driven flow: clusters, the one that
+O(1) of time, to the next stationary point, and the small neurons are turned on the way. So the
+limit is a path of jumps, and every jump is one run of the event-driven flow: clusters, the one that
 joins at e^{−SEED}, and all others so small that nothing feels them.
 """
 
@@ -235,7 +235,9 @@ class _Course:
         old = len(self.clusters.a)
         if a.size == 0 or self.size == 0:
             return np.zeros(watched.size)
-        log = np.concatenate([np.zeros(old), -SEED * np.ones(len(new)), -FAR * np.ones(watched.size)])
+        log = np.concatenate(
+            [np.zeros(old), -SEED * np.ones(len(new)), -FAR * np.ones(watched.size)]
+        )
         model = TwoLayer(a.size, self.data.d, self.model.activation, slope=self.model.slope)
         problem = Problem(model, self.data, self.loss, TwoLayerParams(a, W), log)
         late = SEED * self.size / self.leaving if new else 0.0
@@ -308,7 +310,10 @@ class _Course:
         first, wait = int(self.waiting[best]), float(waits[best])
         near = np.flatnonzero(waits <= wait * (1 + TIE))
         for j in self.waiting[near]:
-            if self.signs[j] != self.signs[first] or np.linalg.norm(self.u[j] - self.u[first]) > SAME:
+            if (
+                self.signs[j] != self.signs[first]
+                or np.linalg.norm(self.u[j] - self.u[first]) > SAME
+            ):
                 raise RefusedError(
                     f"relu_saddle_path: neurons {first} and {int(j)} arrive at the same time along "
                     "different directions; which comes first depends on the start, not on its limit"
@@ -348,7 +353,9 @@ class _Course:
             own = float(np.max(rates, initial=0.0))
             return Bracket(own, most, "bound", u, own)
         if len(listed) == 0:
-            return Bracket(0.0, 0.0 if listed.complete else most, "exact", np.zeros(self.data.d), 0.0)
+            return Bracket(
+                0.0, 0.0 if listed.complete else most, "exact", np.zeros(self.data.d), 0.0
+            )
         best_growth = float(np.abs(listed.growth[0]))
         upper = best_growth if listed.complete else most
         kind = "exact" if listed.complete else "bound"

@@ -75,9 +75,7 @@ class Pieces:
         self.least = off.sum(axis=0) if len(keys) else np.full(self.dim, 0, dtype=object)
         self.straight = straight
         # whether G bends upwards (1) or downwards across each hyperplane
-        self.bends = [
-            _sign(jump @ e) for jump, e in zip(self.jumps, self.normals, strict=True)
-        ]
+        self.bends = [_sign(jump @ e) for jump, e in zip(self.jumps, self.normals, strict=True)]
         self.rank = len(self.independent(range(len(bent))))
 
     def __len__(self) -> int:
@@ -147,7 +145,10 @@ class Pieces:
                         left = [a - b for a, b in zip(left, self.jumps[line], strict=True)]
                 t = _solved(self.jumps[list(free)], left)
                 if all(0 <= value <= 1 for value in t):
-                    known = {**dict(zip(rest, ends, strict=True)), **dict(zip(free, t, strict=True))}
+                    known: dict[int, Any] = {
+                        **dict(zip(rest, ends, strict=True)),
+                        **dict(zip(free, t, strict=True)),
+                    }
                     return tuple(Fraction(known[line]) for line in zero)
         return None
 
@@ -338,8 +339,6 @@ def _projection(normals: Array, dim: int) -> tuple[Array, int]:
         gram = [[Fraction(a @ b) for b in normals] for a in normals]
         coefficients = _solve(gram, [[Fraction(value) for value in row] for row in normals])
         for i, j in itertools.product(range(dim), repeat=2):
-            eye[i][j] -= sum(
-                normals[k][i] * coefficients[k][j] for k in range(len(normals))
-            )
+            eye[i][j] -= sum(normals[k][i] * coefficients[k][j] for k in range(len(normals)))
     common = math.lcm(*(value.denominator for row in eye for value in row))
     return np.array([[int(v * common) for v in row] for row in eye], dtype=object), common

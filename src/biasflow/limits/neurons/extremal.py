@@ -38,7 +38,8 @@ class ExtremalVectors(Shown):
     directions: u, (k, d). growth: c = G(u), (k,): neurons of sign s along u grow at the rate s·c,
     and c·u is the extremal vector itself. gates: the σ' with Σσ'_kq_kx_k = c·u, (k, n), the proof.
     sides: the signs of ⟨u, x_k⟩, (k, n), zero where exactly so. attracts: (k,), the sign of the
-    neurons that turn towards u from everywhere around it, 0 where there are none (a saddle of G). complete: whether it is proven that there are no others. weights: q, (n,).
+    neurons that turn towards u from everywhere around it, 0 where there are none (a saddle of G).
+    complete: whether it is proven that there are no others. weights: q, (n,).
     """
 
     directions: Array

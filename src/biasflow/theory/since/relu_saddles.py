@@ -5,10 +5,10 @@ A spurious limit, in three lines: with labels y_k > 0 and inputs that make acute
 ⟨D, x_l⟩ > 0 for every D = Σ_{k in A}y_kx_k/n, A not empty. So small positive neurons that see one
 input see more and more, in the end all, and negative ones see less and less, in the end none. From
 then on f = ⟨β, ·⟩ on the data, and the flow ends at least squares. A negative neuron stops on the
-kink ⟨w, x_k⟩ = 0 of the input that it saw last, where σ'(0) = 0. If least squares exceed y_k there,
-seeing x_k again would lower the loss: the end is stationary and no local minimum. If no neuron stops
-on such a kink it is one, for around it the loss is a function of β alone, and larger where a neuron
-on another kink sees its input again.
+kink ⟨w, x_k⟩ = 0 of the input that it saw last, where σ'(0) = 0. If least squares exceed y_k,
+seeing x_k again would lower the loss: the end is stationary and no local minimum. If no neuron
+stops on such a kink it is one, for around it the loss is a function of β alone, and larger where a
+neuron on another kink sees its input again.
 """
 
 from __future__ import annotations
@@ -111,9 +111,7 @@ def _followed(
     turn = "distance of neurons that grow from the vector listed for them"
     speed = "their growth over the rate listed, less one"
     end = ALIGNED_AFTER / top
-    flow = witness_flow(
-        _sized(problem, -2 * ALIGNED_AFTER), times=[end / 2, end], time_s=time_s
-    )
+    flow = witness_flow(_sized(problem, -2 * ALIGNED_AFTER), times=[end / 2, end], time_s=time_s)
     if isinstance(flow, str):
         return unknown_check(turn, flow), unknown_check(speed, flow)
     assert flow.polar is not None
@@ -157,7 +155,7 @@ def _saddles(evidence: Evidence) -> tuple[Check, ...]:
         middles = (path.times + ends) / 2 * T
         amid.append(np.array([_loss_at(flow, problem, float(t)) for t in middles]))
         errors.append(ERROR_FACTOR * float(np.max(flow.error)))
-    told = {"witness": "∇L followed in the weights from kink to kink"}
+    told: dict[str, Any] = {"witness": "∇L followed in the weights from kink to kink"}
     # t(T) = τT + const + what falls like a power of λ
     steps = np.diff(np.array(found), axis=0) / (LOGS[1] - LOGS[0])
     ratio = steps[-1] / path.times[1:]
@@ -252,7 +250,9 @@ def _spurious(evidence: Evidence) -> tuple[Check, ...]:
             null=0.0,
             **told,
         ),
-        Check("least cos(w_j, x_k) of positive neurons there", everything, ">=", 0.0, error, **told),
+        Check(
+            "least cos(w_j, x_k) of positive neurons there", everything, ">=", 0.0, error, **told
+        ),
         Check("largest cos(w_j, x_k) of the others", max(nothing, 0.0), "==", 0.0, error, **told),
         Check(
             "loss of a network that fits the labels, over that of least squares",
@@ -336,7 +336,9 @@ ACUTE = Hypothesis(
     "a residual",
     _acute,
 )
-TINY = Hypothesis("tiny start", "the start is small, and some positive neuron sees an input", _small)
+TINY = Hypothesis(
+    "tiny start", "the start is small, and some positive neuron sees an input", _small
+)
 
 
 def alignment_problem(key: int) -> Problem:
@@ -372,7 +374,9 @@ def three_points(key: int) -> Problem:
     rng = np.random.default_rng((97, key))
     eta = 1 / 6
     x = np.array([-1 + eta * rng.uniform(0, 1), eta * rng.uniform(-1, 1), 1 - eta * rng.uniform()])
-    lift = np.array([1 + eta * rng.uniform(), 1 + eta * rng.uniform(-1, 1), 1 + eta * rng.uniform()])
+    lift = np.array(
+        [1 + eta * rng.uniform(), 1 + eta * rng.uniform(-1, 1), 1 + eta * rng.uniform()]
+    )
     y = np.array([1 + eta * rng.uniform(), eta * rng.uniform(0.1, 1), 1 + eta * rng.uniform()])
     if key == 0:
         x, lift, y = np.array([-0.75, -0.5, 0.125]), np.ones(3), np.array([1.1, 0.1, 0.8])
@@ -399,8 +403,8 @@ extremal = Claim(
 saddles = Claim(
     "S/relu-saddles",
     "As λ → 0 from λ·start, T = log(1/λ), the loss of a ReLU network at τT converges to a path of "
-    "jumps, each later than τT by a constant: at a saddle the small neurons turn to extremal vectors u of its "
-    "residual, l_j falls at the rate s_jG(u_j), and the first with l_j = 0 joins.",
+    "jumps, each later than τT by a constant: at a saddle the small neurons turn to extremal "
+    "vectors u of its residual, l_j falls at the rate s_jG(u_j), and the first with l_j = 0 joins.",
     "Maennel et al. 2018, arXiv:1803.08367, and Boursier and Flammarion 2024, arXiv:2401.10791, "
     "for the first saddle; B, Theorem 1, for orthogonal inputs; the path on any data "
     "is ours",
