@@ -142,7 +142,7 @@ MEANINGS = {
     "listable": "Up to eight inputs in any dimension, some hundred in the plane; and no data at "
     "which neurons shrink for ever on a kink, where floats lose the balance of their weights.",
     "one path": "Random data satisfy it unless two clusters arrive nearly together.",
-    "acute": "All angles between inputs are below 90°, as with a large bias column, and all labels "
+    "acute": "All angles between inputs are acute, as with a large bias column, and all labels "
     "are positive.",
     "tiny start": "Weights of at most 1e-3, among them a positive neuron that is active somewhere.",
     "S/saddles general": "True of random labels, unless two jumps nearly coincide.",

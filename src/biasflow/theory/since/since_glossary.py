@@ -35,11 +35,16 @@ LAWS = {
     "V̇": "the velocity of V",
 }
 RELU = {
-    "u": "a unit vector, the direction of a small neuron",
     "x": "x_k, an input",
     "y": "y_k, its label",
+}
+SMALL = {
+    "u": "a unit vector, the direction of a small neuron",
     "s": "s_j, the sign of a neuron's output weight",
-    "σ": "the ReLU; σ' its slope",
+}
+PAIR = {
+    "a": "a_j, output weight of neuron j",
+    "w": "w_j, input weights of neuron j",
 }
 SINCE_CLAIMS: dict[str, dict[str, str]] = {
     "S/lasso": LASSO,
@@ -70,28 +75,33 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
     },
     "S/extremal": {
         **RELU,
-        "D": "D(u), what pulls a small neuron along u: −Σ_k ∂ℓ_k σ'(⟨u, x_k⟩)x_k, any σ'(0) in "
-        "[0, 1]",
+        **SMALL,
+        "D": "D(u), what pulls a small neuron along u, with any slope from 0 to 1 on kinks",
+        "G": "G(u), the inner product of u and D(u), whose critical points on the sphere are these",
         "c": "c·u is in D(u): how fast positive neurons grow along u",
-        "g": "the sum of ∂ℓ_k x_k, negative, over the inputs that a face sees",
+        "g": "the sum of the pulls of the inputs that a face sees",
         "V": "the span of a face",
-        "P": "P_V, the projection onto V",
-        "ℓ": "the loss of one sample; ∂ℓ_k its derivative in the prediction",
+        "P_V": "the projection onto V",
+        "ℓ": "the loss of one sample, whose derivative in the prediction is meant",
+        "σ'": "the slope of the ReLU",
         "t": "the time of the flow",
     },
     "S/relu-saddles": {
-        **RELU,
+        **SMALL,
+        **PAIR,
+        "y": RELU["y"],
         "λ": "the scale of the start",
         "T": "log(1/λ), in which time is measured as the start vanishes",
         "τ": "time over T",
-        "l": "l_j, the size of neuron j is λ^{l_j}",
+        "l": "l_j: the size of neuron j is λ to the power l_j",
         "G": "G(u_j), the growth rate of a positive neuron along u_j",
-        "w": "w_j, input weights of neuron j",
     },
     "S/spurious": {
         **RELU,
-        "β": "the least-squares coefficients",
+        **PAIR,
+        "β": "the coefficients of least squares",
         "f": "the network",
+        "l": "a counter, of samples",
     },
     "S/line": {
         "f": "the function on a line that a network computes, Σ a_j(w_jx + b_j)₊, with αx + β "

@@ -70,7 +70,7 @@ WORDS: dict[str, Words] = {
     "S/spurious": Words(
         "Wide ReLU networks can stop at least squares",
         "With positive labels and inputs that make acute angles, all positive neurons of a small "
-        "network turn the same way and become one, and all negative ones die. The network is "
+        "network turn the same way and become one, and all negative ones rest. The network is "
         "linear on the data from then on, and training ends at the best linear fit, however many "
         "neurons there are.",
         "A small start costs more than time: on such data no width helps. "
