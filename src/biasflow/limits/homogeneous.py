@@ -220,8 +220,12 @@ def margin_kkt(
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
     at = tangent(network, params, inputs, output, memory_b)
-    degree = _homogeneous(at, inputs)
-    q = y * at.predictions(inputs)
+    return kkt_at(at, inputs, y, _homogeneous(at, inputs))
+
+
+def kkt_at(at: Tangent, X: Array, y: Array, degree: Homogeneity) -> MarginKkt:
+    """The same of a network that is known to be homogeneous, at these weights."""
+    q = y * at.predictions(X)
     if np.min(q) <= 0:
         k = int(np.argmin(q))
         raise AssumptionError(
@@ -232,8 +236,8 @@ def margin_kkt(
     shrink = least ** (-1 / L)
     theta = tuple(shrink * leaf for leaf in at.leaves)
     size, scaled = norm(theta), Tangent(at.function, theta, at.memory)
-    lam = margin_multipliers(scaled.kernel(inputs), y, q / least, size, L)
-    left = _minus(theta, scaled, inputs, lam * y)
+    lam = margin_multipliers(scaled.kernel(X), y, q / least, size, L)
+    left = _minus(theta, scaled, X, lam * y)
     complementarity = float(np.max(lam * (q / least - 1))) * L / size**2
     return MarginKkt(
         least / norm(at.leaves) ** L, lam, norm(left) / size, complementarity, size, degree
