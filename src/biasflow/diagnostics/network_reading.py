@@ -226,17 +226,13 @@ def _homogeneous(at: Tangent, X: Inputs, others: list[Leaves]) -> HomogeneousRea
     degrees = np.array([one.degree for one in (found, *elsewhere)])
     worst = max((found, *elsewhere), key=lambda one: one.defect)
     if worst.defect > tolerance or np.ptp(degrees) > tolerance * abs(degrees[0]):
-        late = [
-            name
-            for name, leaf in zip(at.function.names, at.leaves, strict=True)
-            if np.squeeze(leaf).ndim <= 1 and leaf.ndim < max(2, np.ndim(X) - 1)
-        ]
-        told = f" (here perhaps {', '.join(late[:4])})" if late else ""
+        repaired = _repaired_without(points[0], X, tolerance)
+        told = f": it would hold without {repaired}" if repaired else ""
         raise AssumptionError(
             "homogeneous",
             "f(c·weights) = c^L·f(weights) fails, at these weights or near them, by "
-            f"{worst.defect:.2g}, so that no margin of it is normalised: an output bias, biases "
-            f"beyond the first layer{told}, normalisation layers and smooth activations do that; "
+            f"{worst.defect:.2g}, so that no margin of it is normalised{told}. An output bias, "
+            "biases beyond the first layer, normalisation layers and smooth activations do that; "
             "leave them out (bias=False). The output bias of one hidden layer is a neuron "
             "(⟨0, x⟩ + 1)₊ as well: give bf.certify the weights (a, W) with it",
         )
@@ -246,6 +242,17 @@ def _homogeneous(at: Tangent, X: Inputs, others: list[Leaves]) -> HomogeneousRea
         )
     _refuse_scale_free(points[0], X)
     return HomogeneousRead(at, found)
+
+
+def _repaired_without(at: Tangent, X: Inputs, tolerance: float) -> str:
+    """The tensor, the smallest first, without which the network would be homogeneous; empty where
+    no single one is, or nothing that depends on the inputs would be left."""
+    for k in sorted(range(len(at.leaves)), key=lambda k: at.leaves[k].size):
+        without = tuple(np.zeros_like(leaf) if i == k else leaf for i, leaf in enumerate(at.leaves))
+        point = Tangent(at.function, without, at.memory)
+        if np.ptp(point.predictions(X)) and measured_homogeneity(point, X).defect <= tolerance:
+            return str(at.function.names[k])
+    return ""
 
 
 def _refuse_scale_free(at: Tangent, X: Inputs) -> None:
