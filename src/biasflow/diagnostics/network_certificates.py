@@ -10,7 +10,7 @@ condition that every limit of gradient flow satisfies, and that local optima sat
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..errors import AssumptionError, InputError
 from ..limits.homogeneous import Homogeneity, MarginKkt, kkt_at, norm
 from ..limits.kinked_margins import TWO, kinked_margin_kkt
 from ..limits.neurons.labelled_inputs import Labelled, read_labelled, read_rows
-from ..limits.tangent.inputs import Batch, read_inputs
+from ..limits.tangent.inputs import read_inputs
 from ..limits.tangent.tangent_kernels import MEMORY
 from .exact_margins import margin_bounds, normalised_margins
 from .margin_ladder import Polish, best_margin, polish_steps, unit_neurons
@@ -308,10 +308,16 @@ def _two_layers(
         best=_times(best, reached, read.factor),
         balance=min(float(np.sum(masses)) / squares, 1.0),
         polish=polish,
-        kkt=kinked_margin_kkt(a, W, data.rows, data.y) if low > 0 else None,
+        kkt=_kkt(a, W, data) if low > 0 else None,
         tolerance=tolerance,
         notes=tuple(notes),
     )
+
+
+def _kkt(a: Array, W: Array, data: Labelled) -> MarginKkt:
+    """With multipliers for the samples as they were given."""
+    found = kinked_margin_kkt(a, W, data.rows, data.y)
+    return replace(found, multipliers=data.spread(found.multipliers))
 
 
 def _fraction(low: float, high: float, least: float, most: float, kind: str) -> Bracket:

@@ -173,9 +173,7 @@ def _stationary(a: Array, W: Array, data: Dataset, found: NetworkCertificate) ->
     )
 
 
-def _not_global(
-    data: Dataset, found: NetworkCertificate, grid: GridMargin, exact: float
-) -> Check:
+def _not_global(data: Dataset, found: NetworkCertificate, grid: GridMargin, exact: float) -> Check:
     fraction = found.fraction
     low, high = (np.nan, np.nan) if fraction is None else (fraction.lower, fraction.upper)
     return Check(
@@ -240,7 +238,7 @@ def _obtuse(data: Any) -> str | None:
 
 
 PLANE = Hypothesis(
-    "plane", "samples of labels ±1 in a plane", on_problem(_in_a_plane), structural=True
+    "plane of classes", "samples of labels ±1 in a plane", on_problem(_in_a_plane), structural=True
 )
 CLASSES = Hypothesis("two classes", "both labels occur", on_problem(_two_classes))
 OBTUSE = Hypothesis("obtuse", "inputs at obtuse angles to each other", on_problem(_obtuse))
@@ -272,10 +270,10 @@ def margin_family(key: int) -> Dataset:
 
 certified = Claim(
     "S/certify",
-    "For every network f = Σ_j a_j(⟨w_j, x⟩)₊ the normalised margin min_i y_if(x_i)/‖θ‖² is at most "
-    "γ₁, with equality for the balanced network of the largest margin; a → ca, w → w/c lowers it. "
-    "KKT points of min ‖θ‖ subject to y_if(x_i) ≥ 1, to which gradient flow on Σe^{−y_if(x_i)} tends "
-    "in direction, need not be global: where inputs are at obtuse angles, one neuron along every "
+    "For every network f = Σ_j a_j(⟨w_j, x⟩)₊ the normalised margin min_i y_if(x_i)/‖θ‖² is at "
+    "most γ₁, with equality for the balanced network of the largest margin; a → ca, w → w/c lowers "
+    "it. KKT points of min ‖θ‖ subject to y_if(x_i) ≥ 1, to which gradient flow on "
+    "Σe^{−y_if(x_i)} tends in direction, need not be global: where inputs are at obtuse angles, one neuron along every "
     "input is one, of margin ½/Σ_i 1/‖x_i‖; from near it the KKT residual falls like 1/√log(1/L).",
     "Lyu & Li 2019; Ji & Telgarsky 2020; Chizat & Bach 2020; the exhibit and its rate ours, after "
     "Vardi, Shamir & Srebro 2022",

@@ -36,8 +36,8 @@ def grid_error() -> float:
 
 
 def margin_on_grid(X: Array, y: Array) -> GridMargin:
-    """max min_i y_i·½Σ_jm_js_j(⟨u_j, x_i⟩)₊ over masses m ≥ 0 of sum one on the grid's neurons, kinks
-    of the samples among them."""
+    """max min_i y_i·½Σ_jm_js_j(⟨u_j, x_i⟩)₊ over masses m ≥ 0 of sum one on the grid's neurons,
+    kinks of the samples among them."""
     angle = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
     across = np.arctan2(X[:, 0], -X[:, 1])
     angle = np.concatenate([angle, across, across + np.pi])
