@@ -2,8 +2,8 @@
 Li 2019; Chizat & Bach 2020).
 
 For Σ_ja_j(⟨w_j, x⟩ + b_j)₊ the normalised margin min_i y_if(x_i)/‖θ‖², biases counted, is at most
-γ₁: 2|a_j|‖(w_j, b_j)‖ ≤ a_j² + ‖(w_j, b_j)‖², and Σ_j2|a_j|‖(w_j, b_j)‖ bounds f's norm in F1. γ₁ is
-found with a proof, so the fraction of it is. Deeper networks have no such γ: what is left is the
+γ₁: 2|a_j|‖(w_j, b_j)‖ ≤ a_j² + ‖(w_j, b_j)‖², and Σ_j2|a_j|‖(w_j, b_j)‖ bounds f's norm in F1. γ₁
+is found with a proof, so the fraction of it is. Deeper networks have no such γ: what is left is the
 condition that every limit of gradient flow satisfies, and that local optima satisfy as well.
 """
 

@@ -94,7 +94,7 @@ def draw(summary: xarray.Dataset) -> Any:
         ends = summary.sel(start=k, key=summary["key"].values[0])["neuron"].values
         for u in LONGER * ends[np.hypot(*ends.T) > 0.005]:
             plane.plot([0, u[0]], [0, u[1]], color=COLOURS[k], linewidth=1.8 - 0.6 * k)
-        plane.plot([], [], color=COLOURS[k], label=f"neurons from {name}")
+        plane.plot([], [], color=COLOURS[k], label=f"from {name}")
     for sign, marker in ((1.0, "o"), (-1.0, "s")):
         plane.plot(*X[sign == Y].T, marker, color="black", markersize=5, label=f"class {sign:+g}")
     plane.plot([0, 0], [-1.2, 2.2], alpha=0)  # room for the legend

@@ -274,8 +274,9 @@ def _note(bracket: LevelBracket, data: Labelled) -> str:
     if bracket.guess >= bracket.upper or bracket.guess_weights is None:
         return ""
     faces = exact_effort(data.rows, bracket.guess_weights) / data.rows.shape[1]
+    dim = data.rows.shape[1] - data.biased
     return (
-        f"inputs of dimension {data.rows.shape[1] - data.biased}: {faces:.1g} faces are too many for an "
+        f"inputs of dimension {dim}: {faces:.1g} faces are too many for an "
         "exact search in the time given; "
         f"the upper bound is proven by {bracket.proof or 'faces under other weights'}"
     )

@@ -273,8 +273,9 @@ certified = Claim(
     "For every network f = Σ_j a_j(⟨w_j, x⟩)₊ the normalised margin min_i y_if(x_i)/‖θ‖² is at "
     "most γ₁, with equality for the balanced network of the largest margin; a → ca, w → w/c lowers "
     "it. KKT points of min ‖θ‖ subject to y_if(x_i) ≥ 1, to which gradient flow on "
-    "Σe^{−y_if(x_i)} tends in direction, need not be global: where inputs are at obtuse angles, one neuron along every "
-    "input is one, of margin ½/Σ_i 1/‖x_i‖; from near it the KKT residual falls like 1/√log(1/L).",
+    "Σe^{−y_if(x_i)} tends in direction, need not be global: where inputs are at obtuse "
+    "angles, one neuron along every input is one, of margin ½/Σ_i 1/‖x_i‖; "
+    "from near it the KKT residual falls like 1/√log(1/L).",
     "Lyu & Li 2019; Ji & Telgarsky 2020; Chizat & Bach 2020; the exhibit and its rate ours, after "
     "Vardi, Shamir & Srebro 2022",
     (PLANE, CLASSES, OBTUSE),
