@@ -79,6 +79,6 @@ def _not_converged(found: NetworkCertificate) -> str:
 
 
 def _direction(u: Array, sign: float) -> str:
-    shown = ", ".join(f"{value:.3g}" for value in u[:MOST_NUMBERS])
+    shown = ", ".join(f"{value:.3g}" for value in np.round(u[:MOST_NUMBERS], 9) + 0.0)
     rest = ", …" if u.size > MOST_NUMBERS else ""
     return f"of sign {'+' if sign > 0 else '−'} along ({shown}{rest})"

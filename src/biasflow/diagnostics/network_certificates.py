@@ -34,6 +34,8 @@ from .network_reading import HomogeneousRead, TwoLayerRead, read_classifier
 SEARCH_SHARE = 0.8
 """Share of the time that the search for γ₁ may take."""
 EPS = float(np.finfo(float).eps)
+ROUNDING = 1e-12
+"""Residual that is shown as zero."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -138,9 +140,11 @@ def _share(value: float) -> str:
 
 
 def _residual(kkt: MarginKkt) -> str:
+    parts = kkt.residual, kkt.stationarity, kkt.complementarity
+    told = [f"{part:.2g}" if part > ROUNDING else "0" for part in parts]
     return (
-        f"{kkt.residual:.2g} (stationarity {kkt.stationarity:.2g}, complementarity "
-        f"{kkt.complementarity:.2g}); {kkt.support.size} of {kkt.multipliers.size} samples carry it"
+        f"{told[0]} (stationarity {told[1]}, complementarity {told[2]}); {kkt.support.size} of "
+        f"{kkt.multipliers.size} samples carry it"
     )
 
 
