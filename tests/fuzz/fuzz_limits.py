@@ -221,7 +221,7 @@ def limit_entries() -> dict[str, Entry]:
             {**X_labels, "network": OBJECT, "weights": VECTOR, "gap": TOLERANCE},
         ),
         "certify": Entry(
-            ("certify", "NetworkCertificate", "Polish"),
+            ("certify",),
             bf.certify,
             {"network": particles, "X": planar, "y": classes, "time_s": 5.0},
             {**X_labels, "network": OBJECT, "gap": TOLERANCE, "tolerance": NUMBER, "key": COUNT},

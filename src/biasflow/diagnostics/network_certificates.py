@@ -204,11 +204,10 @@ def certify(
 
     Examples
     --------
-    >>> X, y = [[-1.0, 0.4], [1.0, 0.5], [0.0, -1.0]], [1, 1, -1]
-    >>> one_each = np.array([1.0, 1.0, -1.0]), np.column_stack([X, [0.0, 0.0, 0.0]])
-    >>> found = bf.certify(one_each, X, y)
-    >>> print(found.verdict, round(found.fraction.upper, 3))
-    not stationary 0.533
+    >>> X, y = np.array([[0.8, 0.6], [-0.8, 0.6], [0.0, -1.0]]), np.array([1, 1, -1])
+    >>> found = bf.certify((y, X), X, y)
+    >>> print(found.verdict, round(found.fraction.upper, 4), found.residual < 1e-9)
+    stationary, not global 0.8889 True
     """
     gap, time_s, tolerance = (
         positive_float("gap", gap),
