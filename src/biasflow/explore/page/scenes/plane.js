@@ -187,6 +187,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   function tell() {
     const rows = {};
     if (limit?.places.length) rows["neurons gather"] = limit.places.slice(0, 4).map(({ neurons, sign, rate }) => `${neurons} ${sign > 0 ? "blue" : "red"}, growing as e^(${nice(rate)}·t)`).join("; ");
+    if (limit?.said) rows["neurons gather"] = limit.said;
     for (const { sign, time } of timeline?.groups ?? []) {
       const own = groups?.grown.find((each) => each.sign === sign);
       rows[`${sign > 0 ? "blue" : "red"} is half grown at`] = `t = ${nice(time)} by theory (λ → 0)${own ? `, t = ${nice(own.time)} in this flow` : ""}`;
