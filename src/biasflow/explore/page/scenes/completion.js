@@ -129,7 +129,7 @@ export function view(stage, { change, player, recorded }) {
       if (name === "flow") {
         now.say(value.said);
         flow = value.times.length ? value : null;
-        ended = Boolean(flow) && !flow.said;
+        ended = Boolean(flow) && flow.last && !flow.said;
         tell();
         if (!flow) { for (const each of [values, losses]) each.removeWhere(() => true); player.film([]); return; }
         const end = flow.times.at(-1);

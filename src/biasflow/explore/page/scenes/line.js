@@ -192,6 +192,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         if (flow) drawFlow(); else noFlow(value.said);
       }
       if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
+      if (name === "unique" && limit) limit = { ...limit, ...value };
       if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }
       tell();
     },
