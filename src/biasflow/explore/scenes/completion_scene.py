@@ -299,5 +299,6 @@ COMPLETION = Scene(
     ),
     checked,
     warm,
-    "A matrix of at most 8 by 8, without a header; empty cells are hidden entries.",
+    "A matrix of at most 8 by 8, without a header; empty cells are hidden entries. Where the "
+    "largest entry is not between 0.09 and 9, all are divided by a power of ten.",
 )
