@@ -3,6 +3,7 @@
 from . import (
     averages,
     damped,
+    global_margins,
     kept_quantities,
     least_norms_on_a_line,
     relu_saddles,
@@ -15,5 +16,6 @@ CLAIMS = (
     + kept_quantities.CLAIMS
     + damped.CLAIMS
     + least_norms_on_a_line.CLAIMS
+    + global_margins.CLAIMS
     + relu_saddles.CLAIMS
 )
