@@ -281,6 +281,8 @@ SINCE: tuple[Paper, ...] = (
   note      = {arXiv:2110.02732}
 }""",
         ("S/certify",),
+    ),
+    Paper(
         "Maennel2018",
         "H. Maennel, O. Bousquet, S. Gelly",
         "Gradient descent quantizes ReLU network features",
