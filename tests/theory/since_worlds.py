@@ -3,9 +3,16 @@
 import since_average_worlds
 import since_law_worlds
 import since_line_worlds
+import since_parametrisation_worlds
 import since_saddle_worlds
 
-PARTS = (since_average_worlds, since_saddle_worlds, since_law_worlds, since_line_worlds)
+PARTS = (
+    since_average_worlds,
+    since_saddle_worlds,
+    since_law_worlds,
+    since_line_worlds,
+    since_parametrisation_worlds,
+)
 """Modules of worlds, one for each topic."""
 WORLDS = [world for part in PARTS for world in part.WORLDS]
 FEWER = {name: why for part in PARTS for name, why in part.FEWER.items()}

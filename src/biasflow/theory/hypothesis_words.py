@@ -140,6 +140,8 @@ MEANINGS = {
     "settled": "Jumps of the vanishing start are not too near to each other.",
     "both weights": "Every coefficient can take either sign.",
     "S/saddles general": "True of random labels, unless two jumps nearly coincide.",
+    "commuting": "Pulling the predictor in one direction and then in another ends where the other "
+    "order ends (`bf.diagnostics.find_potential` looks).",
     "determined": "Enough entries are known that only one matrix of rank one fits them.",
 }
 

@@ -1,6 +1,13 @@
 """S: since then, later work on the same questions."""
 
-from . import averages, damped, kept_quantities, least_norms_on_a_line, vanishing_starts
+from . import (
+    averages,
+    commuting_gradients,
+    damped,
+    kept_quantities,
+    least_norms_on_a_line,
+    vanishing_starts,
+)
 
 CLAIMS = (
     averages.CLAIMS
@@ -8,4 +15,5 @@ CLAIMS = (
     + kept_quantities.CLAIMS
     + damped.CLAIMS
     + least_norms_on_a_line.CLAIMS
+    + commuting_gradients.CLAIMS
 )

@@ -75,4 +75,15 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "b": "b_j, its bias",
         "θ": "all weights of the network; ½‖θ‖² is at least Σ|a_j|‖(w_j, b_j)‖",
     },
+    "S/parametrisation": {
+        "β": "β = G(w), the predictor; β₀ = G(w₀) at the start",
+        "G": "the parametrisation: weights to predictor; G_i is its coordinate i",
+        "∂G": "its derivative, a matrix with a row ∇G_i for every coordinate",
+        "w": "the weights; w₀ is the start",
+        "μ": "what the pulls −∇L add up to over time, a vector like β",
+        "Ψ": "Ψ_μ(w₀), where the weights are after a pull μ for unit time",
+        "φ": "the potential; ∇φ maps β to μ",
+        "L": "the loss, as a function of β",
+        "t": "the time of the flow",
+    },
 }
