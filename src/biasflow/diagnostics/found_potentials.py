@@ -36,8 +36,8 @@ LEGS = 3
 """Straight pieces of a way; the other way takes them in the opposite order."""
 LEG = 0.5
 """Length of a leg at most, in units of what changes weights by their own size."""
-HALVINGS = 8
-"""How often legs are halved where a flow does not last."""
+SHORTENINGS = 8
+"""How often legs are made four times shorter where a flow does not last."""
 TELLING = 30.0
 """Errors that a gap, or a bracket, must be to be one."""
 WITHIN = 10.0
@@ -295,11 +295,11 @@ def _check_start(J: Array) -> None:
 
 def _loop(fields: GradientFields, legs: Array) -> tuple[Loop, list[Array]]:
     """Both ways at two tolerances; shorter where a flow does not last."""
-    for _ in range(HALVINGS):
+    for _ in range(SHORTENINGS):
         ends = [_way(fields, order, rtol) for order in (legs, legs[::-1]) for rtol in (FINE, LOOSE)]
         if all(end is not None for end in ends):
             break
-        legs = legs / 2
+        legs = legs / 4
     else:
         raise RefusedError(
             "G: flows along its gradients could not be followed from the start: it has kinks or "
