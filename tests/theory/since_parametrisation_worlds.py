@@ -42,9 +42,7 @@ def another_start(value, found, X, y):
 def another_mirror_map(change):
     def spoil(patch):
         real = gradients.dual_value
-        patch.setattr(
-            gradients, "dual_value", lambda found, mu: change(real(found, mu), found, mu)
-        )
+        patch.setattr(gradients, "dual_value", lambda found, mu: change(real(found, mu), found, mu))
 
     return spoil
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._core.arguments import Array, Index
+from .._core.arguments import Array, Index, Mask
 from .._numerics.dormand_prince import step, steps
 from .._numerics.double_precision import jax_in_double
 from ..errors import DomainError, InputError
@@ -156,7 +156,7 @@ class Curves:
         first = 1 + self.weights
         return slice(-d, None) if name == "beta" else slice(first, first + d)
 
-    def extend(self, side: int, name: str, target: Array, wanted: Array) -> None:
+    def extend(self, side: int, name: str, target: Array, wanted: Mask) -> None:
         """More nodes until every wanted target lies before the last, or there are no more."""
         place = self.place(name)
         while np.any(wanted & (side * (self.nodes[side][-1][place] - target) < 0)):
@@ -263,7 +263,7 @@ class FollowedPotential(Potential):
         fields: GradientFields,
         owners: Array | None,
         curves: Curves | None = None,
-        index: Array | None = None,
+        index: Index | None = None,
     ) -> None:
         self.fields, self.owners = fields, owners
         self.curves = Curves(fields, owners, FINE) if curves is None else curves
@@ -275,10 +275,11 @@ class FollowedPotential(Potential):
     def found(self, eta: Array | None, beta: Array | None) -> FollowedPoint:
         """The point at η, or at β."""
         given = eta if beta is None else beta
-        if given is None or given.shape[-1:] != self.index.shape:
+        assert given is not None
+        if given.shape[-1:] != self.index.shape:
             raise InputError(
                 f"{'eta' if beta is None else 'beta'}: expected shape ({self.index.size},), found "
-                f"{np.shape(given)}; every coordinate has a potential of its own"
+                f"{given.shape}; every coordinate has a potential of its own"
             )
         flat = given.reshape(-1, self.index.size)
         full = np.tile(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.look import COLOURS, MUTED, panels, titled
+from ..._core.problems import Dataset, Problem
 from ...diagnostics import find_potential
 from ...flows import gradient_flow
 from ...limits import bregman_projection
@@ -62,7 +63,8 @@ def point(depth: int, mixings: tuple[float, ...]) -> xarray.Dataset:
     limit = found.limit(X, Y)
     model = DiagonalNetwork(depth)
     loss = SquareLoss("half")
-    flow = gradient_flow(model, (X, Y), loss, model.init(ALPHA, dim=3), method="weights")
+    problem = Problem(model, Dataset(X, Y), loss, model.init(ALPHA, dim=3))
+    flow = gradient_flow(problem, method="weights")
     end = model.effective(flow.final)
     gaps = np.empty((2, len(mixings)))
     for k, mixing in enumerate(mixings):
