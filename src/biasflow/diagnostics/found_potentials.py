@@ -28,7 +28,7 @@ from .._core.facts import record_line
 from .._core.results import Limit
 from ..errors import BiasflowError, DomainError, InputError, RefusedError
 from ..limits.dual_newton import dual_limit
-from ..potentials.followed import FollowedPotential
+from ..potentials.followed_potentials import FollowedPotential
 from ..potentials.gradient_fields import FINE, LOOSE, ROUNDINGS, DualPoint, GradientFields
 from .commuting import flatten
 

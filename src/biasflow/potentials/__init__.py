@@ -3,7 +3,7 @@
 from .depth_potentials import DepthPotential
 from .entropy import Entropy
 from .euclidean import Euclidean
-from .followed import FollowedPotential
+from .followed_potentials import FollowedPotential
 from .hypentropy import Hypentropy
 from .potential import MirrorPoint, Potential, bregman
 from .scaled import ScaledPotential

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
-from .._numerics.dormand_prince import followed
+from .._numerics.eighth_order import followed
 from .._numerics.double_precision import jax_in_double
 
 FINE, LOOSE = 1e-13, 1e-11

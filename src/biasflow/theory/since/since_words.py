@@ -68,8 +68,8 @@ WORDS: dict[str, Words] = {
         "the predictor is, training follows a mirror flow for every loss, and the potential can be "
         "computed by following pulls. Its least divergence from the start among all solutions is "
         "where training on a square loss ends.",
-        "`bf.diagnostics.find_potential(G, start)` says for a function of your own in JAX whether "
-        "it has a potential, or shows two trainings with the same pulls that end apart; `.limit(X, "
+        "`bf.diagnostics.find_potential(G, start)` says for a function of your own whether it "
+        "has a potential, or shows two trainings with the same pulls that end apart; `.limit(X, "
         "y)` says where training ends without training.",
     ),
 }

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.arguments import Array, Index, Mask
-from .._numerics.dormand_prince import step, steps
+from .._numerics.eighth_order import step, steps
 from .._numerics.double_precision import jax_in_double
 from ..errors import DomainError, InputError
 from .gradient_fields import FINE, LOOSE, ROUNDINGS, GradientFields
