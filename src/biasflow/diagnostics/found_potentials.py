@@ -180,7 +180,7 @@ def find_potential(
     --------
     >>> found = bf.diagnostics.find_potential(lambda w: w[:3] ** 3 - w[3:] ** 3, 0.3 * np.ones(6))
     >>> print(found.status, found.limit([[1.0, 2.0, 3.0]], [6.0]).value.round(6))
-    mirror [0.100671 0.408757 1.693938]
+    mirror [0.050704 0.212839 1.841206]
     >>> UV = lambda w: (w[0] @ w[1].T).ravel()
     >>> bf.diagnostics.find_potential(UV, np.arange(8.0).reshape(2, 2, 2)).status
     'refuted'

@@ -17,8 +17,8 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.arguments import Array, Index, Mask
-from .._numerics.eighth_order import step, steps
 from .._numerics.double_precision import jax_in_double
+from .._numerics.eighth_order import step, steps
 from ..errors import DomainError, InputError
 from .gradient_fields import FINE, LOOSE, ROUNDINGS, GradientFields
 from .potential import MirrorPoint, Potential
@@ -253,9 +253,9 @@ class FollowedPotential(Potential):
     --------
     >>> found = bf.diagnostics.find_potential(lambda w: w[:2] ** 2 - w[2:] ** 2, 0.1 * np.ones(4))
     >>> print(found.potential.grad([0.5, -2.0]).round(6))
-    [ 0.804748 -1.151268]
+    [ 0.978106 -1.324586]
     >>> print((bf.potentials.Hypentropy(0.02).grad([0.5, -2.0]) / 4).round(6))
-    [ 0.804748 -1.151268]
+    [ 0.978106 -1.324586]
     """
 
     def __init__(

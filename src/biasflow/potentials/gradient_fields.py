@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array
-from .._numerics.eighth_order import followed
 from .._numerics.double_precision import jax_in_double
+from .._numerics.eighth_order import followed
 
 FINE, LOOSE = 1e-13, 1e-11
 """Relative tolerances of steps; what the two ends differ by is the error of the looser one."""
