@@ -38,8 +38,8 @@ IDS = {
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent scales",
     ),
     "S": (
-        "lasso lasso-path saddles laws laws-decay line parametrisation",
-        "lasso saddles laws line parametrisation",
+        "lasso lasso-path saddles laws laws-decay line certify parametrisation",
+        "lasso saddles laws line certify parametrisation",
     ),
 }
 """All statements and figures of four papers, and what is here of later ones."""

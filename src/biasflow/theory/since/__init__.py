@@ -4,6 +4,7 @@ from . import (
     averages,
     commuting_gradients,
     damped,
+    global_margins,
     kept_quantities,
     least_norms_on_a_line,
     vanishing_starts,
@@ -15,5 +16,6 @@ CLAIMS = (
     + kept_quantities.CLAIMS
     + damped.CLAIMS
     + least_norms_on_a_line.CLAIMS
+    + global_margins.CLAIMS
     + commuting_gradients.CLAIMS
 )
