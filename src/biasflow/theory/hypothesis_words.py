@@ -151,6 +151,8 @@ MEANINGS = {
     "are positive.",
     "tiny start": "Weights of at most 1e-3, among them a positive neuron that is active somewhere.",
     "S/saddles general": "True of random labels, unless two jumps nearly coincide.",
+    "commuting": "Pulling the predictor in one direction and then in another ends where the other "
+    "order ends (`bf.diagnostics.find_potential` looks).",
     "determined": "Enough entries are known that only one matrix of rank one fits them.",
 }
 

@@ -310,6 +310,24 @@ SINCE: tuple[Paper, ...] = (
 }""",
         ("S/extremal", "S/relu-saddles", "S/spurious"),
     ),
+    Paper(
+        "Li2022",
+        "Z. Li, T. Wang, J. D. Lee, S. Arora",
+        "Implicit bias of gradient descent on reparametrized models: on equivalence to mirror "
+        "descent",
+        2022,
+        "parametrisations with commuting gradients follow mirror flow",
+        """@inproceedings{Li2022,
+  author    = {Li, Zhiyuan and Wang, Tianhao and Lee, Jason D. and Arora, Sanjeev},
+  title     = {Implicit bias of gradient descent on reparametrized models: on equivalence to """
+        """mirror descent},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022},
+  note      = {arXiv:2207.04036}
+}""",
+        ("S/parametrisation",),
+    ),
 )
 """The papers of S, by the keys of their citations."""
 

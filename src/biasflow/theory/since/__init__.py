@@ -2,6 +2,7 @@
 
 from . import (
     averages,
+    commuting_gradients,
     damped,
     global_margins,
     kept_quantities,
@@ -18,4 +19,5 @@ CLAIMS = (
     + least_norms_on_a_line.CLAIMS
     + global_margins.CLAIMS
     + relu_saddles.CLAIMS
+    + commuting_gradients.CLAIMS
 )

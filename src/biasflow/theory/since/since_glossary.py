@@ -128,4 +128,19 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "c": "any positive number",
         "L": "the loss Σe^{−y_if(x_i)}",
     },
+    "S/parametrisation": {
+        "β": "β = G(w), the predictor",
+        "β₀": "G(w₀), the predictor at the start",
+        "G": "the parametrisation: weights to predictor; G_i is its coordinate i, and ∂G its "
+        "derivative, a matrix with a row ∇G_i for every coordinate",
+        "w": "the weights",
+        "w₀": "the weights at the start",
+        "μ": "what the pulls −∇L add up to over time, a vector like β",
+        "φ*": "the conjugate of φ; ∇φ* maps μ to β",
+        "φ": "the potential; ∇φ maps β to μ",
+        "D_φ": "its Bregman divergence, D_φ(β, β₀) = φ(β) − φ(β₀) − ⟨∇φ(β₀), β − β₀⟩",
+        "Ψ_μ": "Ψ_μ(w₀), where the weights are after a pull μ for unit time",
+        "L": "the loss, as a function of β",
+        "t": "the time of the flow",
+    },
 }

@@ -100,4 +100,15 @@ WORDS: dict[str, Words] = {
         "neuron, or training that has not converged. A small KKT residual alone does not mean "
         "that the classifier is the best of its kind.",
     ),
+    "S/parametrisation": Words(
+        "Your parametrisation has a potential if the order of pulls does not matter",
+        "Write the predictor as a function of the weights, and pull at its coordinates one after "
+        "the other. Where the order of pulls does not matter, what they add up to decides where "
+        "the predictor is, training follows a mirror flow for every loss, and the potential can be "
+        "computed by following pulls. Its least divergence from the start among all solutions is "
+        "where training on a square loss ends.",
+        "`bf.diagnostics.find_potential(G, start)` says for a function of your own whether it "
+        "has a potential, or shows two trainings with the same pulls that end apart; `.limit(X, "
+        "y)` says where training ends without training.",
+    ),
 }
