@@ -27,7 +27,7 @@ from ...models import (
     ProductParams,
 )
 from ..evidence import Evidence
-from ..hypotheses import NONTRIVIAL, SQUARE
+from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
 from ..witness import ERROR_FACTOR
 
@@ -243,7 +243,7 @@ parametrisation = Claim(
     "function with the Hessian ∂G∂Gᵀ. Gradient flow on any loss L of β has β = ∇φ*(−∫∇L dt), in "
     "whatever order the losses pull, and on Xβ = y it ends at argmin D_φ(β, β₀).",
     "Li et al. 2022, arXiv:2207.04036: commuting parametrisations follow mirror flow",
-    (COMMUTING, SQUARE, NONTRIVIAL),
+    (COMMUTING, SQUARE, NONTRIVIAL, CONSISTENT),
     mixed_problem,
     _potential,
     Kind.FLOW,
