@@ -19,6 +19,9 @@ from scipy.optimize import lsq_linear
 from .._core.arguments import Array, Mask, row_lengths
 from .homogeneous import Homogeneity, MarginKkt, margin_multipliers
 
+EPS = float(np.finfo(float).eps)
+SEEN = 1e-6
+"""Share of the margin that neurons on kinks may carry: more, and they are not on them."""
 KINK = 1e-9
 """|⟨w_j, x_i⟩| over ‖w_j‖‖x_i‖ up to which a neuron counts as on the kink of a sample."""
 ALTERNATIONS = 30
@@ -71,10 +74,12 @@ class _Scaled:
         return distance / self.size, slack * 2 / self.size**2
 
 
-def kinked_margin_kkt(a: Array, W: Array, rows: Array, y: Array, kink: float = KINK) -> MarginKkt:
+def kinked_margin_kkt(
+    a: Array, W: Array, rows: Array, y: Array, kink: float = KINK
+) -> MarginKkt | None:
     """How near a two-layer network of positive margin is to a KKT point, with the multipliers and
     the best slopes on kinks that were found: the residual is theirs, so it proves what it says;
-    others may have a smaller one.
+    others may have a smaller one. None where rounding hides on which side of the kinks samples are.
 
     a (m,), W (m, p), rows (n, p): inputs, with the bias coordinate where there is one.
     """
@@ -82,6 +87,12 @@ def kinked_margin_kkt(a: Array, W: Array, rows: Array, y: Array, kink: float = K
     rows = rows / unit
     values = W @ rows.T
     on = np.abs(values) <= kink * np.outer(row_lengths(W), row_lengths(rows))
+    least = float(np.min(y * (a @ np.maximum(values, 0.0))))
+    if np.max(np.abs(a) @ np.where(on, np.abs(values), 0.0)) > SEEN * least:
+        # inputs that differ by less than `kink` of their size: only rounding is a kink
+        on = np.abs(values) <= (W.shape[1] + 2) * EPS * (np.abs(W) @ np.abs(rows).T)
+        if np.max(np.abs(a) @ np.where(on, np.abs(values), 0.0)) > SEEN * least:
+            return None
     hidden = np.where(on, 0.0, np.maximum(values, 0.0))
     q = y * (a @ hidden)
     least = float(np.min(q))
