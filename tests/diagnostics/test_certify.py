@@ -190,6 +190,13 @@ class TestUglyData:
         assert found.balance == pytest.approx(2 / (9 + 1 / 9)) and found.verdict == "not stationary"
         assert not any("missing" in reason for reason in found.reasons)
 
+    def test_unscaled_columns_have_the_residual_of_a_kkt_point(self):
+        rng = np.random.default_rng(0)
+        inputs = rng.standard_normal((8, 2)) * np.array([1e8, 1e-8])
+        y = np.where(inputs[:, 0] > np.median(inputs[:, 0]), 1.0, -1.0)
+        found = bf.certify(bf.max_margin(inputs, y, norm="f1", time_s=5.0), inputs, y, time_s=5.0)
+        assert found.verdict == "global" and found.residual < 1e-3
+
     def test_margins_hidden_by_rounding_have_no_residual(self):
         t = 2.0**51 + np.arange(4.0)[:, None]
         y = np.array([-1.0, -1.0, 1.0, 1.0])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, nnls
 
 from .._core.arguments import Array, Mask, row_lengths
 from .homogeneous import Homogeneity, MarginKkt, margin_multipliers
@@ -55,6 +55,15 @@ class _Scaled:
 
     def multipliers(self, slopes: Array) -> Array:
         seen = self.a[:, None] * slopes
+        n, p = self.rows.shape
+        if self.a.size * (p + 1) * n <= TOGETHER:
+            # not from the Gram matrix, which has the square of the condition number
+            inner = seen[:, None, :] * self.rows.T[None]
+            J = np.vstack([self.hidden, inner.reshape(-1, n)]) * self.y / self.size
+            slack = np.diag((self.q - 1) * 2 / self.size**2)
+            target = np.concatenate([self.a, self.W.ravel(), np.zeros(n)]) / self.size
+            R = np.linalg.qr(np.column_stack([np.vstack([J, slack]), target]), mode="r")
+            return np.asarray(nnls(R[:, :n], R[:, n], maxiter=30 * n)[0])
         K = self.hidden.T @ self.hidden + (self.rows @ self.rows.T) * (seen.T @ seen)
         return margin_multipliers(K, self.y, self.q, self.size, 2.0)
 
