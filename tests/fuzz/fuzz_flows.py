@@ -153,6 +153,15 @@ def flow_entries() -> dict[str, Entry]:
             {**X_y, "a": VECTOR, "W": MATRIX},
             finite=False,
         ),
+        "relu_saddle_path": Entry(
+            ("relu_saddle_path", "ReluSaddle", "ReluSaddlePath"),
+            lambda X, y, a, W: bf.flows.relu_saddle_path(
+                bf.Dataset(X, y), bf.models.TwoLayerParams(a, W)
+            ),
+            {"X": small, "y": target, "a": tiny.a, "W": tiny.W},
+            {**X_y, "a": VECTOR, "W": MATRIX},
+            finite=False,
+        ),
         "saddle_path": Entry(("saddle_path",), bf.saddle_path, {"X": X, "y": y}, X_y),
         "saddle_path with growth times": Entry(
             ("saddle_path",),

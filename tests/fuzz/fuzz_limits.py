@@ -161,6 +161,13 @@ def limit_entries() -> dict[str, Entry]:
             {"X": -1, "y": 1},
             residual=split_misfit,
         ),
+        "extremal_vectors": Entry(
+            ("extremal_vectors", "ExtremalVectors"),
+            lambda X, y: bf.limits.extremal_vectors(bf.Dataset(X, y)),
+            {"X": small, "y": target},
+            X_y,
+            finite=False,
+        ),
         "line_interpolants": Entry(
             (),
             # a column (n, 1) is taken, too, as a data set has it

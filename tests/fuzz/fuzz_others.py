@@ -40,6 +40,10 @@ from fuzz_material import (
 import biasflow as bf
 
 
+def _squares(w: Any) -> Any:
+    return w**2
+
+
 def diagnostic_entries() -> dict[str, Entry]:
     """Bounds, distances, verdicts."""
 
@@ -75,6 +79,15 @@ def diagnostic_entries() -> dict[str, Entry]:
             bf.diagnostics.commuting_defect,
             {"model": two, "params": start, "X": small},
             {"X": MATRIX, "points": WORK, "key": COUNT, "params": OBJECT, "model": OBJECT},
+            finite=False,
+        ),
+        "find_potential": Entry(
+            ("find_potential", "FoundPotential", "Loop", "FollowedPotential"),
+            lambda G, start, **rest: bf.diagnostics.find_potential(G, start, **rest).limit(
+                [[1.0, 2.0]], [3.0]
+            ),
+            {"G": _squares, "start": np.ones(2), "loops": 1},
+            {"G": OBJECT, "start": VECTOR, "loops": WORK, "key": COUNT},
             finite=False,
         ),
         "conservation_laws": Entry(

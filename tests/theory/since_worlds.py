@@ -4,6 +4,8 @@ import since_average_worlds
 import since_law_worlds
 import since_line_worlds
 import since_margin_worlds
+import since_parametrisation_worlds
+import since_relu_worlds
 import since_saddle_worlds
 
 PARTS = (
@@ -12,6 +14,8 @@ PARTS = (
     since_law_worlds,
     since_line_worlds,
     since_margin_worlds,
+    since_relu_worlds,
+    since_parametrisation_worlds,
 )
 """Modules of worlds, one for each topic."""
 WORLDS = [world for part in PARTS for world in part.WORLDS]

@@ -38,8 +38,9 @@ IDS = {
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent scales",
     ),
     "S": (
-        "lasso lasso-path saddles laws laws-decay line certify",
-        "lasso saddles laws line certify",
+        "lasso lasso-path saddles laws laws-decay line certify extremal relu-saddles spurious "
+        "parametrisation",
+        "lasso saddles laws line certify relu-saddles parametrisation",
     ),
 }
 """All statements and figures of four papers, and what is here of later ones."""

@@ -6,6 +6,7 @@ from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bo
 from .certificates_in_training import margin_certificates
 from .commuting import CommutingDefect, commuting_defect
 from .conservation import ConservationLaws, LawDrift, conservation_laws
+from .found_potentials import FoundPotential, Loop, find_potential
 from .interclass import interclass_distance
 from .lasso_gaps import LassoGap, lasso_gap
 from .law_formulas import Law
@@ -23,11 +24,13 @@ __all__ = [
     "CommutingDefect",
     "ConservationLaws",
     "ConvergenceBounds",
+    "FoundPotential",
     "Kink",
     "LassoGap",
     "Law",
     "LawDrift",
     "LocalBounds",
+    "Loop",
     "MarginBound",
     "NetworkCertificate",
     "Phase",
@@ -37,6 +40,7 @@ __all__ = [
     "commuting_defect",
     "conservation_laws",
     "convergence_bounds",
+    "find_potential",
     "interclass_distance",
     "inverse_norm",
     "kinks",

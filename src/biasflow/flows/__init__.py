@@ -15,7 +15,16 @@ from .methods import (
     gradient_flow,
 )
 from .mirror.dual_flow import mirror_flow
-from .relu import Alignment, Branch, GateEvent, early_alignment, saddle_limit
+from .relu import (
+    Alignment,
+    Branch,
+    GateEvent,
+    ReluSaddle,
+    ReluSaddlePath,
+    early_alignment,
+    relu_saddle_path,
+    saddle_limit,
+)
 from .saddle_paths import saddle_path
 
 __all__ = [
@@ -29,12 +38,15 @@ __all__ = [
     "FlowRequest",
     "GateEvent",
     "Margin",
+    "ReluSaddle",
+    "ReluSaddlePath",
     "RoundedKinks",
     "Weights",
     "early_alignment",
     "gradient_flow",
     "limit",
     "mirror_flow",
+    "relu_saddle_path",
     "saddle_limit",
     "saddle_path",
 ]

@@ -18,11 +18,13 @@ from .matrix_games import l1_max_margin
 from .matrix_norms import min_frobenius_norm, min_nuclear_norm
 from .minimisers import mirror_limit
 from .neurons import (
+    ExtremalVectors,
     FeatureClassifier,
     KernelClassifier,
     KktPoint,
     MarginCertificate,
     arc_cosine_kernel,
+    extremal_vectors,
     f1_max_margin,
     f2_max_margin,
     kkt_point,
@@ -46,6 +48,7 @@ from .tangent import (
 
 __all__ = [
     "Bend",
+    "ExtremalVectors",
     "FeatureClassifier",
     "Homogeneity",
     "KernelClassifier",
@@ -59,6 +62,7 @@ __all__ = [
     "TangentPredictor",
     "arc_cosine_kernel",
     "bregman_projection",
+    "extremal_vectors",
     "f1_max_margin",
     "f2_max_margin",
     "homogeneity",

@@ -167,6 +167,7 @@ def projection_onto(
         objective, nu = float(np.ldexp(objective, unit)), np.ldexp(nu, unit)
     # the point itself is off where labels drown in rounding
     kind = kind_of(*bounds, "exact") if residual <= WIDE else "bound"
+    bounds, kind = _integrated(potential, beta, origin, bounds, kind, unit)
     certificate = Certificate(*bounds, residual, kind, membership)
     stats = {
         "iterations": solution.iterations,
@@ -183,6 +184,25 @@ def projection_onto(
             result,
         )
     return result
+
+
+def _integrated(
+    potential: Potential,
+    beta: Array,
+    origin: MirrorPoint,
+    bounds: tuple[float, float],
+    kind: str,
+    unit: int,
+) -> tuple[tuple[float, float], str]:
+    """Bounds on a potential that was integrated: further apart by its error in the terms of a
+    divergence, and not proven."""
+    point = potential.at(beta)
+    relative = potential.accuracy(point.eta)
+    if not relative:
+        return bounds, kind
+    terms = np.abs(point.conjugate()) + np.abs(origin.conjugate()) + np.abs(beta * point.eta)
+    doubt = float(np.ldexp(2 * relative * np.sum(terms), unit))
+    return (bounds[0] + doubt, max(bounds[1] - doubt, 0.0)), "heuristic"
 
 
 def wall_divergence(potential: Potential, origin: MirrorPoint, wall: Index) -> float:

@@ -7,10 +7,12 @@ from .labelled_arrays import flow_table, limit_table
 from .lasso_pictures import lasso_picture
 from .limit_pictures import certificate_picture, data_picture, limit_picture
 from .network_pictures import network_picture
+from .saddle_pictures import extremal_picture, relu_path_picture
 
 __all__ = [
     "certificate_picture",
     "data_picture",
+    "extremal_picture",
     "flow_film",
     "flow_picture",
     "flow_table",
@@ -18,4 +20,5 @@ __all__ = [
     "limit_picture",
     "limit_table",
     "network_picture",
+    "relu_path_picture",
 ]

@@ -3,6 +3,7 @@
 from .depth_potentials import DepthPotential
 from .entropy import Entropy
 from .euclidean import Euclidean
+from .followed_potentials import FollowedPotential
 from .hypentropy import Hypentropy
 from .potential import MirrorPoint, Potential, bregman
 from .scaled import ScaledPotential
@@ -12,6 +13,7 @@ __all__ = [
     "DepthPotential",
     "Entropy",
     "Euclidean",
+    "FollowedPotential",
     "Hypentropy",
     "MirrorPoint",
     "Potential",

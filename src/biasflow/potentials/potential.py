@@ -117,6 +117,11 @@ class Potential(ABC):
         units of 2^e; None where there is no such ψ, or none is known."""
         return None
 
+    def accuracy(self, eta: Array) -> float:
+        """Relative error of points at η, beyond rounding: not zero where the potential was
+        integrated, and then an estimate."""
+        return 0.0
+
     def unscaled(self) -> tuple[float, Potential]:
         """(c, φ) where this is c·φ with one number c."""
         return 1.0, self

@@ -101,6 +101,9 @@ class ScaledPotential(Potential):
     def half_lines(self, d: int) -> Array:
         return self.potential.half_lines(d)
 
+    def accuracy(self, eta: Array) -> float:
+        return self.potential.accuracy(eta / self.factor)
+
     def unscaled(self) -> tuple[float, Potential]:
         if np.ptp(self.factor) != 0:
             return 1.0, self

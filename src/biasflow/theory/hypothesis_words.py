@@ -144,7 +144,15 @@ MEANINGS = {
     "it, and there are at least two.",
     "settled": "Jumps of the vanishing start are not too near to each other.",
     "both weights": "Every coefficient can take either sign.",
+    "listable": "Up to eight inputs in any dimension, some hundred in the plane; and no data at "
+    "which neurons shrink for ever on a kink, where floats lose the balance of their weights.",
+    "one path": "Random data satisfy it unless two clusters arrive nearly together.",
+    "acute": "All angles between inputs are acute, as with a large bias column, and all labels "
+    "are positive.",
+    "tiny start": "Weights of at most 1e-3, among them a positive neuron that is active somewhere.",
     "S/saddles general": "True of random labels, unless two jumps nearly coincide.",
+    "commuting": "Pulling the predictor in one direction and then in another ends where the other "
+    "order ends (`bf.diagnostics.find_potential` looks).",
     "determined": "Enough entries are known that only one matrix of rank one fits them.",
 }
 

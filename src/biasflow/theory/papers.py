@@ -282,6 +282,52 @@ SINCE: tuple[Paper, ...] = (
 }""",
         ("S/certify",),
     ),
+    Paper(
+        "Maennel2018",
+        "H. Maennel, O. Bousquet, S. Gelly",
+        "Gradient descent quantizes ReLU network features",
+        2018,
+        "small neurons turn to a few directions that the data decide",
+        """@misc{Maennel2018,
+  author = {Maennel, Hartmut and Bousquet, Olivier and Gelly, Sylvain},
+  title  = {Gradient descent quantizes {ReLU} network features},
+  year   = {2018},
+  note   = {arXiv:1803.08367}
+}""",
+        ("S/extremal", "S/relu-saddles"),
+    ),
+    Paper(
+        "BoursierFlammarion2024",
+        "E. Boursier, N. Flammarion",
+        "Early alignment in two-layer networks training is a two-edged sword",
+        2024,
+        "extremal vectors of any data, and training that ends at least squares",
+        """@misc{BoursierFlammarion2024,
+  author = {Boursier, Etienne and Flammarion, Nicolas},
+  title  = {Early alignment in two-layer networks training is a two-edged sword},
+  year   = {2024},
+  note   = {arXiv:2401.10791}
+}""",
+        ("S/extremal", "S/relu-saddles", "S/spurious"),
+    ),
+    Paper(
+        "Li2022",
+        "Z. Li, T. Wang, J. D. Lee, S. Arora",
+        "Implicit bias of gradient descent on reparametrized models: on equivalence to mirror "
+        "descent",
+        2022,
+        "parametrisations with commuting gradients follow mirror flow",
+        """@inproceedings{Li2022,
+  author    = {Li, Zhiyuan and Wang, Tianhao and Lee, Jason D. and Arora, Sanjeev},
+  title     = {Implicit bias of gradient descent on reparametrized models: on equivalence to """
+        """mirror descent},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022},
+  note      = {arXiv:2207.04036}
+}""",
+        ("S/parametrisation",),
+    ),
 )
 """The papers of S, by the keys of their citations."""
 

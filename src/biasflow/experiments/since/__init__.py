@@ -5,6 +5,8 @@ from .averages_figure import lasso
 from .certified_figure import certified
 from .conservation_figure import laws_figure
 from .line_figure import line
+from .parametrisation_figure import parametrisation
+from .relu_saddles_figure import relu_saddles
 from .vanishing_figure import saddles
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -13,4 +15,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     laws_figure,
     line,
     certified,
+    relu_saddles,
+    parametrisation,
 )

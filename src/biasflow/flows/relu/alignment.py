@@ -13,7 +13,8 @@ from ..._core.arguments import Array, Mask, instance
 from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, Problem, dataset
-from ...losses import SquareLoss, needs_square
+from ...losses import SquareLoss
+from ...losses.loss import Loss
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
 from .event_flow import GateEvent, did_not_settle, gate_events
@@ -69,7 +70,7 @@ class Alignment:
 def early_alignment(
     data: Dataset,
     start: TwoLayerParams,
-    loss: SquareLoss | None = None,
+    loss: Loss | None = None,
     model: TwoLayer | None = None,
     *,
     log_scale: ArrayLike = 0.0,
@@ -77,14 +78,17 @@ def early_alignment(
     """Follow every neuron from e^{log_scale}·start with h = 0, which is the flow as that scale
     vanishes; any data, exact.
 
-    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = Σ_k σ'_jk y_k x_k/n constant between crossings.
+    v̇_j = (⟨D_j, w_j⟩, a_j·D_j) with D_j = −Σ_k σ'_jk ∂ℓ(0, y_k)x_k constant between crossings:
+    Σ_k σ'_jk y_k x_k/n for squares, half of that for the logistic loss. Where neurons can end is
+    listed by `bf.limits.extremal_vectors`.
 
     Parameters
     ----------
     data : Dataset
     start : models.TwoLayerParams
-    loss : SquareLoss, optional
-        Sets the clock ('half-mean' as in B unless said otherwise).
+    loss : Loss, optional
+        Sets the clock ('half-mean' squares as in B unless said otherwise); labels are ±1 for the
+        logistic and the exponential loss.
     model : TwoLayer, optional
         Sets the activation (a ReLU unless said otherwise).
     log_scale : float or array of shape (m,)
@@ -108,7 +112,11 @@ def early_alignment(
 
     data = dataset(data)
     model = two_layer_for(start, data.d) if model is None else instance("model", model, TwoLayer)
-    loss = SquareLoss("half-mean") if loss is None else needs_square("early_alignment", loss)
+    loss = SquareLoss("half-mean") if loss is None else instance("loss", loss, Loss)
+    if not isinstance(loss, SquareLoss):
+        # at h = 0 a loss is squares of the labels −n·∂ℓ(0, y)
+        pulls = -data.n * np.asarray(loss.gradient(np.zeros(data.n), loss.checked(data.y)))
+        data, loss = Dataset(data.X, pulls, data.name), SquareLoss("half-mean")
     return compilation.announced("ReLU", _align, Problem(model, data, loss, start, log_scale))
 
 

@@ -2,10 +2,12 @@
 
 from . import (
     averages,
+    commuting_gradients,
     damped,
     global_margins,
     kept_quantities,
     least_norms_on_a_line,
+    relu_saddles,
     vanishing_starts,
 )
 
@@ -16,4 +18,6 @@ CLAIMS = (
     + damped.CLAIMS
     + least_norms_on_a_line.CLAIMS
     + global_margins.CLAIMS
+    + relu_saddles.CLAIMS
+    + commuting_gradients.CLAIMS
 )

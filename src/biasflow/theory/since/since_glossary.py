@@ -34,6 +34,18 @@ LAWS = {
     "U̇": "the velocity of U",
     "V̇": "the velocity of V",
 }
+RELU = {
+    "x": "x_k, an input",
+    "y": "y_k, its label",
+}
+SMALL = {
+    "u": "a unit vector, the direction of a small neuron",
+    "s": "s_j, the sign of a neuron's output weight",
+}
+PAIR = {
+    "a": "a_j, output weight of neuron j",
+    "w": "w_j, input weights of neuron j",
+}
 SINCE_CLAIMS: dict[str, dict[str, str]] = {
     "S/lasso": LASSO,
     "S/lasso-path": {
@@ -61,6 +73,36 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "k": "the degree of C: C(cθ) = c^k·C(θ)",
         "c": "any positive number",
     },
+    "S/extremal": {
+        **RELU,
+        **SMALL,
+        "D": "D(u), what pulls a small neuron along u, with any slope from 0 to 1 on kinks",
+        "G": "G(u), the inner product of u and D(u), whose critical points on the sphere are these",
+        "c": "c·u is in D(u): how fast positive neurons grow along u",
+        "g": "the sum of the pulls of the inputs that a face sees",
+        "V": "the span of a face",
+        "P_V": "the projection onto V",
+        "ℓ": "the loss of one sample, whose derivative in the prediction is meant",
+        "σ'": "the slope of the ReLU",
+        "t": "the time of the flow",
+    },
+    "S/relu-saddles": {
+        **SMALL,
+        **PAIR,
+        "y": RELU["y"],
+        "λ": "the scale of the start",
+        "T": "log(1/λ), in which time is measured as the start vanishes",
+        "τ": "time over T",
+        "l": "l_j: the size of neuron j is λ to the power l_j",
+        "G": "G(u_j), the growth rate of a positive neuron along u_j",
+    },
+    "S/spurious": {
+        **RELU,
+        **PAIR,
+        "β": "the coefficients of least squares",
+        "f": "the network",
+        "l": "a counter, of samples",
+    },
     "S/line": {
         "f": "the function on a line that a network computes, Σ a_j(w_jx + b_j)₊, with αx + β "
         "added where an affine part is free",
@@ -85,5 +127,20 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "γ₁": "the largest min_i y_if(x_i)/‖θ‖² over networks of any width",
         "c": "any positive number",
         "L": "the loss Σe^{−y_if(x_i)}",
+    },
+    "S/parametrisation": {
+        "β": "β = G(w), the predictor",
+        "β₀": "G(w₀), the predictor at the start",
+        "G": "the parametrisation: weights to predictor; G_i is its coordinate i, and ∂G its "
+        "derivative, a matrix with a row ∇G_i for every coordinate",
+        "w": "the weights",
+        "w₀": "the weights at the start",
+        "μ": "what the pulls −∇L add up to over time, a vector like β",
+        "φ*": "the conjugate of φ; ∇φ* maps μ to β",
+        "φ": "the potential; ∇φ maps β to μ",
+        "D_φ": "its Bregman divergence, D_φ(β, β₀) = φ(β) − φ(β₀) − ⟨∇φ(β₀), β − β₀⟩",
+        "Ψ_μ": "Ψ_μ(w₀), where the weights are after a pull μ for unit time",
+        "L": "the loss, as a function of β",
+        "t": "the time of the flow",
     },
 }

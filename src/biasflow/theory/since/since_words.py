@@ -49,6 +49,33 @@ WORDS: dict[str, Words] = {
         "With weight decay a network forgets how unbalanced it began; with momentum the start no "
         "longer decides the balance of the layers.",
     ),
+    "S/extremal": Words(
+        "Small neurons turn to a few directions that the data decide",
+        "While a ReLU network is tiny its neurons do not feel each other. Each turns, within a "
+        "fixed time, to one of finitely many directions, and grows there exponentially, or comes "
+        "to rest. Which directions there are, and how fast neurons grow in them, is decided in "
+        "exact arithmetic.",
+        "`bf.limits.extremal_vectors(data)` lists the features that a tiny network can begin with, "
+        "before any training.",
+    ),
+    "S/relu-saddles": Words(
+        "Tiny ReLU networks learn from saddle to saddle",
+        "The smaller the start, the longer a ReLU network waits before its loss falls. It falls in "
+        "steps: at each plateau the small neurons turn to directions that the residual decides, "
+        "the first to have grown joins, and the network moves to the next plateau. Times and "
+        "losses of all steps follow without training from a tiny start.",
+        "`bf.flows.relu_saddle_path(data, start)` predicts the plateaus of a training, how long "
+        "each lasts, and whether the last is a minimum or a dead end.",
+    ),
+    "S/spurious": Words(
+        "Wide ReLU networks can stop at least squares",
+        "With positive labels and inputs that make acute angles, all positive neurons of a small "
+        "network turn the same way and become one, and all negative ones rest. The network is "
+        "linear on the data from then on, and training ends at the best linear fit, however many "
+        "neurons there are.",
+        "A small start costs more than time: on such data no width helps. "
+        "`bf.flows.relu_saddle_path` calls such an end spurious.",
+    ),
     "S/line": Words(
         "What interpolants of least norm look like on a line",
         "The least norm of a two-layer ReLU network for a function on a line is the total change "
@@ -72,5 +99,16 @@ WORDS: dict[str, Words] = {
         "with a proof, and what keeps it from the rest: unbalanced layers, masses, a missing "
         "neuron, or training that has not converged. A small KKT residual alone does not mean "
         "that the classifier is the best of its kind.",
+    ),
+    "S/parametrisation": Words(
+        "Your parametrisation has a potential if the order of pulls does not matter",
+        "Write the predictor as a function of the weights, and pull at its coordinates one after "
+        "the other. Where the order of pulls does not matter, what they add up to decides where "
+        "the predictor is, training follows a mirror flow for every loss, and the potential can be "
+        "computed by following pulls. Its least divergence from the start among all solutions is "
+        "where training on a square loss ends.",
+        "`bf.diagnostics.find_potential(G, start)` says for a function of your own whether it "
+        "has a potential, or shows two trainings with the same pulls that end apart; `.limit(X, "
+        "y)` says where training ends without training.",
     ),
 }

@@ -1,0 +1,78 @@
+"""Explicit steps of order eight (Dormand and Prince; Hairer, Nørsett and Wanner, §II.10), with the
+largest component in charge of the step: flows of smooth fields to twelve digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.integrate import DOP853
+
+from .._core.arguments import Array
+
+Field = Callable[[Array], Array]
+"""y to y′; time does not enter."""
+A, B, E3, E5 = DOP853.A, DOP853.B, DOP853.E3, DOP853.E5
+STAGES = DOP853.n_stages
+SAFETY, LEAST_FACTOR, MOST_FACTOR = 0.9, 0.2, 6.0
+EXPONENT = -1 / 8
+FLOOR = 1e-15
+"""Of a component's own size, relative to the largest there is: rounding of its field is no
+error."""
+MOST_STEPS = 3000
+FIRST_STEP = 1e-3
+LEAST_STEP = 1e-7
+"""Share of the whole way: nearer to a pole, its place, to rounding, would be all that is left of a
+result."""
+
+
+def step(field: Field, y: Array, first: Array, h: float) -> tuple[Array, Array]:
+    """y after one step from y with y′ = first, and all slopes, with one at the end."""
+    slopes = np.empty((STAGES + 1, y.size))
+    slopes[0] = first
+    for k in range(1, STAGES):
+        slopes[k] = field(y + h * (A[k, :k] @ slopes[:k]))
+    end = y + h * (B @ slopes[:STAGES])
+    slopes[STAGES] = field(end)
+    return end, slopes
+
+
+def steps(
+    field: Field, y: Array, reach: float, rtol: float, least_step: float = 0.0
+) -> Iterator[tuple[float, Array]]:
+    """(t, y) after every step up to t = reach. Ends earlier where steps become shorter than the
+    least, or than rounding: a pole, or a kink."""
+    t, h = 0.0, min(FIRST_STEP, reach)
+    slope = field(y)
+    size = np.maximum(np.abs(y), FLOOR * np.max(np.abs(y), initial=0.0))
+    for _ in range(MOST_STEPS):
+        if t >= reach:
+            return
+        h = min(h, reach - t)
+        with np.errstate(all="ignore"):
+            end, slopes = step(field, y, slope, h)
+            sizes = np.maximum(size, np.abs(end))
+            scale = rtol * sizes + FLOOR * np.max(sizes, initial=0.0)
+            fifth, third = h * (E5 @ slopes) / scale, h * (E3 @ slopes) / scale
+            worst = np.max(np.abs(fifth), initial=0.0)
+            # Hairer's combination, component by component
+            norm = worst**2 / np.sqrt(worst**2 + 0.01 * np.max(np.abs(third), initial=0.0) ** 2)
+        norm = 0.0 if worst == 0 else norm
+        if not (np.all(np.isfinite(end)) and np.isfinite(norm)):
+            h *= LEAST_FACTOR
+        elif norm > 1:
+            h *= max(LEAST_FACTOR, SAFETY * norm**EXPONENT)
+        else:
+            t, y, slope, size = t + h, end, slopes[STAGES], np.abs(end)
+            yield t, y
+            h *= MOST_FACTOR if norm == 0 else min(MOST_FACTOR, SAFETY * norm**EXPONENT)
+        if h < max(1e-14 * t, 1e-44) or (h < least_step and h < reach - t):
+            return
+
+
+def followed(field: Field, y: Array, reach: float, rtol: float) -> Array | None:
+    """y at t = reach, or None where the solution does not get there."""
+    t, end = 0.0, y
+    for t, end in steps(field, y, reach, rtol, LEAST_STEP * reach):  # noqa: B007
+        pass
+    return end if t >= reach else None
