@@ -62,7 +62,7 @@ class _Scaled:
             J = np.vstack([self.hidden, inner.reshape(-1, n)]) * self.y / self.size
             slack = np.diag((self.q - 1) * 2 / self.size**2)
             target = np.concatenate([self.a, self.W.ravel(), np.zeros(n)]) / self.size
-            R = np.linalg.qr(np.column_stack([np.vstack([J, slack]), target]), mode="r")
+            R = np.asarray(np.linalg.qr(np.column_stack([np.vstack([J, slack]), target]), "r"))
             return np.asarray(nnls(R[:, :n], R[:, n], maxiter=30 * n)[0])
         K = self.hidden.T @ self.hidden + (self.rows @ self.rows.T) * (seen.T @ seen)
         return margin_multipliers(K, self.y, self.q, self.size, 2.0)
