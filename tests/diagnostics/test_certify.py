@@ -114,6 +114,20 @@ class TestTwoLayers:
         early, late = (bf.certify(state, data.X, data.y) for state in states)
         assert late.residual < early.residual and late.margin > early.margin
 
+    def test_rescaled_layers_are_not_called_unconverged(self):
+        a, W = balanced(bf.max_margin(X, Y, norm="f1").value)
+        found = bf.certify((3 * a, W / 3), X, Y)
+        assert found.verdict == "not stationary"
+        assert "or the weights were changed" in repr(found) and len(found.reasons) == 2
+        assert "With balanced layers the KKT residual is" in found.notes[0]
+        assert float(found.notes[0].split()[-1].rstrip(".")) < 1e-3
+
+    def test_a_margin_of_zero_is_zero(self):
+        a, W = np.array([1.0, -1.0]), np.array([[1.0, 0.0], [-1.0, 0.0]])
+        found = bf.certify((a, W), [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [1, -1, 1])
+        assert found.margin == 0 and found.verdict == "not separating"
+        assert (found.fraction.lower, found.fraction.upper) == (0, 0)
+
     def test_it_shows_itself(self):
         found = bf.certify(balanced(bf.max_margin(X, Y, norm="f1").value), X, Y)
         assert "global" in repr(found) and "fraction of γ₁" in found._repr_html_()
@@ -165,6 +179,32 @@ class TestUglyData:
             assert exact <= Fraction(upper)
             assert Fraction(found.fraction.lower) * Fraction(upper if exact > 0 else lower) <= exact
             assert found.fraction.lower <= found.fraction.upper <= 1
+
+    def test_timestamps(self):
+        rng = np.random.default_rng(5)
+        inputs = 1.7e9 + np.round(1e5 * rng.standard_normal((8, 1)))
+        y = np.where(inputs[:, 0] > np.median(inputs), 1.0, -1.0)
+        a, W = balanced(bf.max_margin(inputs, y, norm="f1").value)
+        assert bf.certify((a, W), inputs, y).verdict == "global"
+        found = bf.certify((3 * a, W / 3), inputs, y)
+        assert found.balance == pytest.approx(2 / (9 + 1 / 9)) and found.verdict == "not stationary"
+        assert not any("missing" in reason for reason in found.reasons)
+
+    def test_unscaled_columns_have_the_residual_of_a_kkt_point(self):
+        rng = np.random.default_rng(0)
+        inputs = rng.standard_normal((8, 2)) * np.array([1e8, 1e-8])
+        y = np.where(inputs[:, 0] > np.median(inputs[:, 0]), 1.0, -1.0)
+        found = bf.certify(bf.max_margin(inputs, y, norm="f1", time_s=5.0), inputs, y, time_s=5.0)
+        assert found.verdict == "global" and found.residual < 1e-3
+
+    def test_margins_hidden_by_rounding_have_no_residual(self):
+        t = 2.0**51 + np.arange(4.0)[:, None]
+        y = np.array([-1.0, -1.0, 1.0, 1.0])
+        a, W = np.array([1.0, -1.0]), np.array([[1.0, -(2.0**51) - 1.5], [-1.0, 2.0**51 + 1.5]])
+        exact = exact_margin(a, W, np.column_stack([t, np.ones(4)]), y)
+        found = bf.certify((a, W), t, y)
+        assert exact > 0 and found.margin > 0 and found.verdict != "not separating"
+        assert found.kkt is None and np.isnan(found.residual) and "Rounding hides" in repr(found)
 
     def test_one_class_equal_inputs_and_zeros_are_refused(self):
         a, W = np.ones(2), np.ones((2, 3))
@@ -247,6 +287,8 @@ class TestFunctions:
             bf.certify(network, X, Y, params=params)
 
     def test_what_is_no_such_network_is_refused(self, jnp):
+        from jax.nn import gelu
+
         p = self.params()
         relu = jnp.maximum
 
@@ -264,4 +306,21 @@ class TestFunctions:
             return (relu(hidden * p["a"], 0.0) @ p["b"])[:, 0]
 
         self.refused(normalised, p, "the size of z does not matter")
+
+        def capped(p, x):  # a ReLU up to there
+            return (jnp.clip(x @ p["z"] + p["a"], 0.0, 5e3) @ p["b"])[:, 0]
+
+        def smooth(p, x):  # a ReLU away from zero
+            return (gelu(1e5 * (x @ p["z"] + p["a"])) @ p["b"])[:, 0]
+
+        self.refused(capped, p, r"by [0-9.]+, so that no margin of it is normalised\. .*saturate")
+        self.refused(smooth, p, "smooth activations")
         self.refused(two, None, "give them as params=")
+
+    def test_an_input_that_is_zero_is_named(self, jnp):
+        p = {k: v for k, v in self.params().items() if k != "a"}
+        inputs, y = np.vstack([X, [[0.0, 0.0]]]), np.append(Y, 1.0)
+        with pytest.raises(bf.errors.AssumptionError, match="input 10 is zero"):
+            bf.certify(
+                lambda p, x: (jnp.maximum(x @ p["z"], 0.0) @ p["b"])[:, 0], inputs, y, params=p
+            )

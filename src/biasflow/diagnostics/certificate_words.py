@@ -9,14 +9,16 @@ import numpy as np
 from .._core.arguments import Array
 
 if TYPE_CHECKING:
+    from ..limits.homogeneous import MarginKkt
     from .network_certificates import NetworkCertificate
 
 SENTENCES = {
     "not separating": "not every sample is classified rightly; the margin is not positive",
     "global": "the margin is the largest that any width can have, within the tolerance",
-    "stationary, not global": "a KKT point of the margin problem, and not the largest margin: "
-    "gradient flow has no reason to leave it",
-    "not stationary": "no KKT point of the margin problem: training has not converged",
+    "stationary, not global": "a KKT point of the margin problem, within the tolerance, and not "
+    "the largest margin: gradient flow may end in such points",
+    "not stationary": "no multipliers were found that make it a KKT point of the margin problem: "
+    "training has not converged, or the weights were changed since, or it was no gradient flow",
     "stationary": "a KKT point of the margin problem, within the tolerance",
     "open": "the bracket does not tell whether the margin is the largest; more time narrows it",
 }
@@ -26,7 +28,7 @@ MOST_NUMBERS = 6
 
 def reasons_of(found: NetworkCertificate) -> tuple[str, ...]:
     """A sentence for each loss that exceeds the tolerance, the most telling first."""
-    if found.kkt is None:
+    if found.margin <= 0:
         return (_misclassified(found),)
     lost = found.tolerance
     reasons = []
@@ -44,15 +46,17 @@ def reasons_of(found: NetworkCertificate) -> tuple[str, ...]:
             reasons.append(
                 f"masses are not optimal on its own neurons: the best ones gain {gain:.2%}"
             )
-        if polish.violation > lost:
+        # where the best masses have the largest margin nothing is missing
+        reached = polish.gain * (0.0 if found.fraction is None else found.fraction.lower)
+        if polish.violation > lost and reached < 1 - lost:
             more = polish.neuron / polish.masses - 1
             reasons.append(
                 f"a neuron is missing, {_direction(polish.direction, polish.sign)}: its gain "
                 f"exceeds that of every own neuron by {polish.violation:.2%}, and with it the "
                 f"margin grows by {more:.2%} at once"
             )
-    if not found.stationary:
-        reasons.append(_not_converged(found))
+    if found.kkt is not None and not found.stationary:
+        reasons.append(_not_stationary(found.kkt))
     return tuple(reasons)
 
 
@@ -65,16 +69,15 @@ def _misclassified(found: NetworkCertificate) -> str:
     )
 
 
-def _not_converged(found: NetworkCertificate) -> str:
-    assert found.kkt is not None
-    if found.kkt.stationarity >= found.kkt.complementarity:
+def _not_stationary(kkt: MarginKkt) -> str:
+    if kkt.stationarity >= kkt.complementarity:
         return (
-            f"not converged: the weights are no combination of the gradients of the samples on the "
-            f"margin (relative residual {found.kkt.stationarity:.2g})"
+            "not stationary: the weights are not the combination that was found of the gradients "
+            f"of the samples on the margin (relative residual {kkt.stationarity:.2g})"
         )
     return (
-        "not converged: samples that are not on the margin still carry weight (relative residual "
-        f"{found.kkt.complementarity:.2g})"
+        "not stationary: samples that are not on the margin still carry weight (relative residual "
+        f"{kkt.complementarity:.2g})"
     )
 
 

@@ -42,9 +42,10 @@ def margin_bounds(a: Array, W: Array, rows: Array, y: Array) -> tuple[float, flo
     few = squares * (1 - (a.size + W.size + 4) * EPS)
     lower = low / (most if low > 0 else few)
     upper = high / (few if high > 0 else most)
+    # zero over a number is zero, and need not be rounded
     return (
-        float(np.ldexp(np.nextafter(lower, -np.inf), unit)),
-        float(np.ldexp(np.nextafter(upper, np.inf), unit)),
+        float(np.ldexp(np.nextafter(lower, -np.inf), unit)) if low else 0.0,
+        float(np.ldexp(np.nextafter(upper, np.inf), unit)) if high else 0.0,
     )
 
 

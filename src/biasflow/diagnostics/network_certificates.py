@@ -28,7 +28,7 @@ from ..limits.neurons.labelled_inputs import Labelled, read_labelled, read_rows
 from ..limits.tangent.inputs import read_inputs
 from ..limits.tangent.tangent_kernels import MEMORY
 from .exact_margins import margin_bounds, normalised_margins
-from .margin_ladder import Polish, best_margin, polish_steps, unit_neurons
+from .margin_ladder import Polish, as_network, best_margin, polish_steps, unit_neurons
 from .network_reading import HomogeneousRead, TwoLayerRead, read_classifier
 
 SEARCH_SHARE = 0.8
@@ -64,7 +64,8 @@ class NetworkCertificate(Shown):
     polish : diagnostics.Polish, optional
         What convex steps would gain; None where they were too long.
     kkt : limits.MarginKkt, optional
-        Multipliers and the two residuals; None where the margin is not positive.
+        Multipliers and the two residuals; None where the margin is not positive, or rounding hides
+        on which side of the kinks the samples are.
     tolerance : float
         Up to which a residual counts as zero and a fraction as one.
     notes : tuple of str
@@ -86,7 +87,7 @@ class NetworkCertificate(Shown):
     @property
     def residual(self) -> float:
         """The larger of ‖θ − Σ_iλ_i∇q_i(θ)‖/‖θ‖ and max_i λ_i(q_i(θ) − 1)·L/‖θ‖², θ scaled to
-        margin one; NaN where the margin is not positive."""
+        margin one; NaN where there is no kkt."""
         return float("nan") if self.kkt is None else self.kkt.residual
 
     @property
@@ -98,7 +99,7 @@ class NetworkCertificate(Shown):
     def verdict(self) -> str:
         """'not separating', 'global', 'stationary, not global', 'not stationary', 'stationary'
         where nothing is said of the largest margin, or 'open' where the bracket is too wide."""
-        if self.kkt is None:
+        if self.margin <= 0:
             return "not separating"
         if self.fraction is None:
             return "stationary" if self.stationary else "not stationary"
@@ -301,26 +302,39 @@ def _two_layers(
         notes.append("Too many samples and neurons, or no time left, for the best masses.")
     if read.factor != 1:
         notes.append(f"The network is {read.factor:.6g} times the sum over its neurons.")
+    balance = min(float(np.sum(masses)) / squares, 1.0)
+    kkt = _kkt(a, W, data) if low > 0 else None
+    if kkt is None and low > 0:
+        notes.append(
+            "Rounding hides on which side of the kinks samples are, so there is no KKT residual: "
+            "subtract the means from the columns of X, or scale them."
+        )
+    elif kkt is not None and balance < 1 - tolerance and kkt.residual > tolerance:
+        same = _kkt(*as_network(neurons, masses), data)
+        if same is not None:
+            notes.append(f"With balanced layers the KKT residual is {same.residual:.2g}.")
+    if low <= 0 < high:
+        notes.append("Rounding hides whether the least margin is positive.")
     return NetworkCertificate(
         kind="two layers",
-        margin=read.factor * low if low > 0 else read.factor * high,
+        margin=read.factor * (low if low > 0 else min(high, 0.0)),
         margins=read.factor * margins,
         norm=float(np.sqrt(squares)),
         homogeneity=TWO,
         fraction=fraction,
         best=_times(best, reached, read.factor),
-        balance=min(float(np.sum(masses)) / squares, 1.0),
+        balance=balance,
         polish=polish,
-        kkt=_kkt(a, W, data) if low > 0 else None,
+        kkt=kkt,
         tolerance=tolerance,
         notes=tuple(notes),
     )
 
 
-def _kkt(a: Array, W: Array, data: Labelled) -> MarginKkt:
+def _kkt(a: Array, W: Array, data: Labelled) -> MarginKkt | None:
     """With multipliers for the samples as they were given."""
     found = kinked_margin_kkt(a, W, data.rows, data.y)
-    return replace(found, multipliers=data.spread(found.multipliers))
+    return None if found is None else replace(found, multipliers=data.spread(found.multipliers))
 
 
 def _fraction(low: float, high: float, least: float, most: float, kind: str) -> Bracket:

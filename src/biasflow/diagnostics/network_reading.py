@@ -26,6 +26,9 @@ SHAKEN = 0.3
 bias that is zero, or a slope that no input sees, shows there."""
 SHAKES = 3
 """Other weights that are tried."""
+FAR = (2.0**-20, 2.0**-10, 2.0**10, 2.0**20)
+"""Factors of all weights that are tried: an activation that is a ReLU at the sizes of these inputs
+and weights alone, one that saturates or is smooth at zero, shows there."""
 SAME = {True: 1e-9, False: 1e-4}
 """Error of a prediction over the sum of the moduli of its terms, in double precision and in
 single."""
@@ -75,6 +78,7 @@ def read_classifier(
         )
     at = tangent(network, params, X, None, memory)
     others = [_shaken(at.leaves, key) for key in range(SHAKES)]
+    others += _far_away(at, others[0], X)
     return _two_layers(at, X, others) or _homogeneous(at, X, others)
 
 
@@ -145,6 +149,13 @@ def _shaken(leaves: Leaves, key: int) -> Leaves:
     )
 
 
+def _far_away(at: Tangent, leaves: Leaves, X: Inputs) -> list[Leaves]:
+    """Multiples of weights at which the network neither overflows nor vanishes."""
+    multiples = [tuple(c * leaf for leaf in leaves) for c in FAR]
+    sizes = [float(np.max(np.abs(at.function.predictions(one, X)))) for one in multiples]
+    return [one for one, size in zip(multiples, sizes, strict=True) if 1e-30 < size < 1e30]
+
+
 def _inputs_like(X: Array) -> Array:
     """Random inputs of the sizes of X, column by column."""
     rng = np.random.default_rng([SEED, SHAKES])
@@ -208,9 +219,11 @@ def _factor(
         own = np.maximum(Z @ W.T, 0.0) @ a
         size = np.abs(Z) @ np.abs(W).T @ np.abs(a)
         if factor is None:
-            if not np.any(own / size):
+            # an input that is zero says nothing
+            unit = np.where(size > 0, size, 1.0)
+            if not np.any(own / unit):
                 return None
-            factor = float((own / size) @ (values / size) / np.sum((own / size) ** 2))
+            factor = float((own / unit) @ (values / unit) / np.sum((own / unit) ** 2))
             if not (np.isfinite(factor) and factor):
                 return None
         if np.any(np.abs(values - factor * own) > tolerance * abs(factor) * size):
@@ -225,14 +238,16 @@ def _homogeneous(at: Tangent, X: Inputs, others: list[Leaves]) -> HomogeneousRea
     tolerance = max(HOMOGENEOUS, SAME[bool(getattr(at.function, "double", True))] * 10)
     degrees = np.array([one.degree for one in (found, *elsewhere)])
     worst = max((found, *elsewhere), key=lambda one: one.defect)
-    if worst.defect > tolerance or np.ptp(degrees) > tolerance * abs(degrees[0]):
-        repaired = _repaired_without(points[0], X, tolerance)
+    defect = max(worst.defect, float(np.ptp(degrees) / max(abs(degrees[0]), 1e-300)))
+    if defect > tolerance:
+        repaired = _repaired_without(points, X, tolerance)
         told = f": it would hold without {repaired}" if repaired else ""
         raise AssumptionError(
             "homogeneous",
-            "f(c·weights) = c^L·f(weights) fails, at these weights or near them, by "
-            f"{worst.defect:.2g}, so that no margin of it is normalised{told}. An output bias, "
-            "biases beyond the first layer, normalisation layers and smooth activations do that; "
+            "f(c·weights) = c^L·f(weights) fails, at these weights, near them or at multiples, by "
+            f"{defect:.2g}, so that no margin of it is normalised{told}. An output bias, biases "
+            "beyond the first layer, normalisation layers and smooth activations, or ones that "
+            "saturate, do that; "
             "leave them out (bias=False). The output bias of one hidden layer is a neuron "
             "(⟨0, x⟩ + 1)₊ as well: give bf.certify the weights (a, W) with it",
         )
@@ -244,15 +259,20 @@ def _homogeneous(at: Tangent, X: Inputs, others: list[Leaves]) -> HomogeneousRea
     return HomogeneousRead(at, found)
 
 
-def _repaired_without(at: Tangent, X: Inputs, tolerance: float) -> str:
+def _repaired_without(points: list[Tangent], X: Inputs, tolerance: float) -> str:
     """The tensor, the smallest first, without which the network would be homogeneous; empty where
     no single one is, or nothing that depends on the inputs would be left."""
+    at = points[0]
     for k in sorted(range(len(at.leaves)), key=lambda k: at.leaves[k].size):
-        without = tuple(np.zeros_like(leaf) if i == k else leaf for i, leaf in enumerate(at.leaves))
-        point = Tangent(at.function, without, at.memory)
-        if np.ptp(point.predictions(X)) and measured_homogeneity(point, X).defect <= tolerance:
+        if all(_holds_without(k, point, X, tolerance) for point in points):
             return str(at.function.names[k])
     return ""
+
+
+def _holds_without(k: int, at: Tangent, X: Inputs, tolerance: float) -> bool:
+    without = tuple(np.zeros_like(leaf) if i == k else leaf for i, leaf in enumerate(at.leaves))
+    point = Tangent(at.function, without, at.memory)
+    return bool(np.ptp(point.predictions(X)) and measured_homogeneity(point, X).defect <= tolerance)
 
 
 def _refuse_scale_free(at: Tangent, X: Inputs) -> None:

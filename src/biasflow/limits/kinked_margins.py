@@ -14,11 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, nnls
 
 from .._core.arguments import Array, Mask, row_lengths
 from .homogeneous import Homogeneity, MarginKkt, margin_multipliers
 
+EPS = float(np.finfo(float).eps)
+SEEN = 1e-6
+"""Share of the margin that neurons on kinks may carry: more, and they are not on them."""
 KINK = 1e-9
 """|⟨w_j, x_i⟩| over ‖w_j‖‖x_i‖ up to which a neuron counts as on the kink of a sample."""
 ALTERNATIONS = 30
@@ -52,6 +55,15 @@ class _Scaled:
 
     def multipliers(self, slopes: Array) -> Array:
         seen = self.a[:, None] * slopes
+        n, p = self.rows.shape
+        if self.a.size * (p + 1) * n <= TOGETHER:
+            # not from the Gram matrix, which has the square of the condition number
+            inner = seen[:, None, :] * self.rows.T[None]
+            J = np.vstack([self.hidden, inner.reshape(-1, n)]) * self.y / self.size
+            slack = np.diag((self.q - 1) * 2 / self.size**2)
+            target = np.concatenate([self.a, self.W.ravel(), np.zeros(n)]) / self.size
+            R = np.asarray(np.linalg.qr(np.column_stack([np.vstack([J, slack]), target]), "r"))
+            return np.asarray(nnls(R[:, :n], R[:, n], maxiter=30 * n)[0])
         K = self.hidden.T @ self.hidden + (self.rows @ self.rows.T) * (seen.T @ seen)
         return margin_multipliers(K, self.y, self.q, self.size, 2.0)
 
@@ -71,10 +83,12 @@ class _Scaled:
         return distance / self.size, slack * 2 / self.size**2
 
 
-def kinked_margin_kkt(a: Array, W: Array, rows: Array, y: Array, kink: float = KINK) -> MarginKkt:
+def kinked_margin_kkt(
+    a: Array, W: Array, rows: Array, y: Array, kink: float = KINK
+) -> MarginKkt | None:
     """How near a two-layer network of positive margin is to a KKT point, with the multipliers and
     the best slopes on kinks that were found: the residual is theirs, so it proves what it says;
-    others may have a smaller one.
+    others may have a smaller one. None where rounding hides on which side of the kinks samples are.
 
     a (m,), W (m, p), rows (n, p): inputs, with the bias coordinate where there is one.
     """
@@ -82,6 +96,12 @@ def kinked_margin_kkt(a: Array, W: Array, rows: Array, y: Array, kink: float = K
     rows = rows / unit
     values = W @ rows.T
     on = np.abs(values) <= kink * np.outer(row_lengths(W), row_lengths(rows))
+    least = float(np.min(y * (a @ np.maximum(values, 0.0))))
+    if np.max(np.abs(a) @ np.where(on, np.abs(values), 0.0)) > SEEN * least:
+        # inputs that differ by less than `kink` of their size: only rounding is a kink
+        on = np.abs(values) <= (W.shape[1] + 2) * EPS * (np.abs(W) @ np.abs(rows).T)
+        if np.max(np.abs(a) @ np.where(on, np.abs(values), 0.0)) > SEEN * least:
+            return None
     hidden = np.where(on, 0.0, np.maximum(values, 0.0))
     q = y * (a @ hidden)
     least = float(np.min(q))
