@@ -38,13 +38,17 @@ STAYS = (3e2, 3e3, 3e4, 3e5)
 is."""
 NO_GROWTH, GROWTH = 1e-9, 1e-5
 """Rates over Σ|q_k|‖x_k‖ at the start, up to which a neuron rests, and from which it grows; between
-them nothing is said."""
+them nothing is said. A fitted network leaves about 1e-10, the tolerance of the flow; a plateau that
+is settled to SETTLED may leave ten times that, for a rate is a sum over clusters and samples."""
 SETTLED = 1e-6
-"""Relative change of the network over the second half of a plateau that is allowed."""
+"""Relative change of the network over the second half of a plateau that is allowed: no more is
+left to move where that falls by half or more in this time; what is slower yet is not seen."""
 TIE = 1e-6
-"""Relative difference of arrivals of different clusters below which their order is not told."""
+"""Relative difference of arrivals of different clusters below which their order is not told: rates
+are checked to SETTLED, so are the waits."""
 SAME = 1e-5
-"""Distance of unit vectors up to which small neurons are of one cluster."""
+"""Distance of unit vectors up to which small neurons are of one cluster: ten times SETTLED, for
+both are still turning. Clusters that are nearer, of different directions, are not told apart."""
 MOST = 200
 """Jumps."""
 

@@ -182,7 +182,9 @@ class Pieces:
             for v in (edge, -edge):
                 on = [line for line in zero if self.normals[line] @ v > 0]
                 force = self.jumps[on].sum(axis=0) if on else np.full(self.dim, 0, dtype=object)
-                slopes.append(Fraction(force @ v) - sum(m * x for m, x in zip(missing, v, strict=True)))
+                slopes.append(
+                    Fraction(force @ v) - sum(m * x for m, x in zip(missing, v, strict=True))
+                )
         return slopes
 
     def direction(self, face: Face) -> tuple[Array, float]:

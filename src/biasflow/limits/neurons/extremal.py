@@ -6,8 +6,9 @@ neuron of sign s turns along s·D(u) and so climbs s·G, G(u) = Σ_kq_kσ(⟨u, 
 Critical are the u with c·u in D(u) for some c, which is G(u): neurons of sign s grow at the rate
 s·c. On a face of the arrangement of the hyperplanes ⟨u, x_k⟩ = 0 such a u is ± the projection of
 one vector onto the span V of the face. Inputs on one line share their kink: D is the
-subdifferential of G, and where their bends cancel there is none. No square root is taken: whether it lies in that face, and
-which σ'(0) make up for the rest, is decided in rationals, of the floats as they are.
+subdifferential of G, and where their bends cancel there is none. No square root is taken: whether
+it lies in that face, and which σ'(0) make up for the rest, is decided in rationals, of the floats
+as they are.
 """
 
 from __future__ import annotations
