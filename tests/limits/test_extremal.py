@@ -99,3 +99,23 @@ def test_it_draws_and_prints():
     assert "extremal vectors of 5 samples" in repr(found) and "extremal" in found._repr_html_()
     assert found.plot() is not None
     assert bf.limits.extremal_vectors(drawn(4, 3, 0)).plot() is not None
+
+
+def test_hyperplanes_that_depend_on_each_other_attract_where_one_bends_up():
+    inputs = [[1.0, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]
+    data = bf.Dataset(inputs, [-4.0, -4.0, 0.4, 4.0])
+    found = bf.limits.extremal_vectors(data)
+    up = int(np.flatnonzero(found.directions[:, 2] == 1)[0])
+    assert found.complete and found.attracts[up] == 1
+    rng = np.random.default_rng(0)
+    for row in np.flatnonzero(found.attracts):
+        near = found.directions[row] + 1e-3 * rng.standard_normal((2000, 3))
+        near /= np.linalg.norm(near, axis=1)[:, None]
+        G = np.maximum(near @ data.X.T, 0) @ found.weights
+        assert np.all(found.attracts[row] * (G - found.growth[row]) < 0)
+
+
+def test_bends_of_opposite_inputs_cancel():
+    data = bf.Dataset([[1.0, 0], [-1, 0], [0, 1]], [1.0, -1.0, 1.0])
+    found = bf.limits.extremal_vectors(data)
+    assert found.complete and not np.any(found.directions[:, 0] == 0)

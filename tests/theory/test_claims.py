@@ -20,6 +20,8 @@ from biasflow.theory.examples import diagonal_problem, mirror_problem
 from biasflow.theory.relu.early_lemmas import Inequality
 
 ANY_LABELS = {
+    "S/extremal",
+    "S/relu-saddles",
     "S/laws",
     "S/laws-decay",
     "R/lemA1",

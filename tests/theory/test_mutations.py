@@ -27,6 +27,7 @@ INSTEAD = {
     "C/thm3": "a polynomial tail",
     "C/thm5": "a polynomial tail",
     "C/thm8": "the first term to the power 1.1",
+    "S/relu-saddles": "plateaus are 1% lower",
     "W/sec6": "Gaussian factors of variance 1/k",
 }
 """Claims whose first false world takes several times as long as this one."""

@@ -56,3 +56,20 @@ def test_it_draws_and_prints():
     path = bf.flows.relu_saddle_path(bf.data.two_points(), bf.TwoLayer(30, 2).init(1.0, key=0))
     assert "2 jumps of a ReLU network" in repr(path) and "minimum" in repr(path.saddles[-1])
     assert path.plot() is not None and path.at(0.0) is path.saddles[0]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels"),
+    (
+        ([[1e6, 0], [-0.3, 1]], [1.0, 1.0]),
+        ([[1, 0], [-0.3, 1]], [1.0, 1e-6]),
+        ([[1, 0], [-1e6, 1e6]], [1.0, 1e-13]),
+    ),
+)
+def test_a_sample_of_another_scale_that_nobody_fits_makes_no_minimum(inputs, labels):
+    start = bf.models.TwoLayerParams([1.0], [[0.8, -0.6]])
+    path = bf.flows.relu_saddle_path(bf.Dataset(inputs, labels), start)
+    assert path.saddles[-1].growth.lower > 0 and path.kinds[-1] == "undecided"
+    seeing = bf.models.TwoLayerParams([1.0, 1.0], [[0.8, -0.6], [-0.8, 0.6]])
+    same = bf.Dataset(inputs, [1.0, 0.0])
+    assert bf.flows.relu_saddle_path(same, seeing).kinds[-1] == "minimum"

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core.look import COLOURS, MUTED, panels, titled
 from ..._core.problems import Dataset, Problem
+from ...data import two_points
 from ...flows import gradient_flow, relu_saddle_path
 from ...limits import extremal_vectors
 from ...losses import SquareLoss
@@ -26,9 +27,11 @@ THREE = Dataset(np.column_stack([[-0.75, -0.5, 0.125], np.ones(3)]), np.array([1
 
 
 def samples(which: str) -> tuple[Dataset, TwoLayer, int]:
-    """Boursier and Flammarion's, or three random ones in three dimensions."""
+    """Boursier and Flammarion's, three random ones in three dimensions, or B's two."""
     if which == "three points":
         return THREE, TwoLayer(20, 2), 0
+    if which == "two points":
+        return two_points(), TwoLayer(30, 2), 0
     rng = np.random.default_rng(41)
     return Dataset(rng.standard_normal((3, 3)), rng.standard_normal(3)), TwoLayer(12, 3), 4
 
@@ -136,7 +139,9 @@ relu_saddles = Experiment(
     "loss jumps from saddle to saddle, at the times of the path as T grows.",
     {
         "quick": Grid({"data": ("three points", "random")}, LOGS),
-        "paper": Grid({"data": ("three points", "random")}, {"logs": (15.0, 60.0, 3000.0)}),
+        "paper": Grid(
+            {"data": ("three points", "random", "two points")}, {"logs": (15.0, 60.0, 3000.0)}
+        ),
     },
     point,
     summarise,

@@ -23,7 +23,7 @@ from ..._core.problems import Dataset, Problem, dataset
 from ..._core.results import Bracket, Trajectory
 from ..._core.showing import drawing_room
 from ...errors import ConvergenceError, RefusedError
-from ...limits.neurons.extremal import extremal_of
+from ...limits.neurons.extremal import extremal_of, is_silent
 from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
@@ -38,13 +38,17 @@ STAYS = (3e2, 3e3, 3e4, 3e5)
 is."""
 NO_GROWTH, GROWTH = 1e-9, 1e-5
 """Rates over Σ|q_k|‖x_k‖ at the start, up to which a neuron rests, and from which it grows; between
-them nothing is said."""
+them nothing is said. A fitted network leaves about 1e-10, the tolerance of the flow; a plateau that
+is settled to SETTLED may leave ten times that, for a rate is a sum over clusters and samples."""
 SETTLED = 1e-6
-"""Relative change of the network over the second half of a plateau that is allowed."""
+"""Relative change of the network over the second half of a plateau that is allowed: no more is
+left to move where that falls by half or more in this time; what is slower yet is not seen."""
 TIE = 1e-6
-"""Relative difference of arrivals of different clusters below which their order is not told."""
+"""Relative difference of arrivals of different clusters below which their order is not told: rates
+are checked to SETTLED, so are the waits."""
 SAME = 1e-5
-"""Distance of unit vectors up to which small neurons are of one cluster."""
+"""Distance of unit vectors up to which small neurons are of one cluster: ten times SETTLED, for
+both are still turning. Clusters that are nearer, of different directions, are not told apart."""
 MOST = 200
 """Jumps."""
 
@@ -326,7 +330,7 @@ class _Course:
         growth, known = self._growth(q, rates), GROWTH * self.size
         if first is not None:
             kind = "saddle"
-        elif growth.upper <= known:
+        elif growth.upper <= known and is_silent(self.data, q, self._allowed()):
             kind = "minimum"
         else:
             kind = "spurious" if growth.lower > known else "undecided"
@@ -341,6 +345,16 @@ class _Course:
             kind,
         )
 
+    def _allowed(self) -> Array:
+        """|q_k| up to which sample k is fitted: in units of what neurons that see it make of it,
+        not of the largest sample; rounding alone where none does."""
+        a, W, X = np.abs(self.clusters.a), self.clusters.W, self.data.X
+        inner, terms = W @ X.T, np.abs(W) @ np.abs(X).T
+        hidden = np.abs(self.model.hidden(self.clusters, X))
+        rounded = np.where(inner >= -NO_GROWTH * terms, terms, 0.0)
+        size = GROWTH * (a @ hidden) + NO_GROWTH * (np.abs(self.data.y) + a @ rounded)
+        return np.abs(np.asarray(self.loss.gradient(size, np.zeros(self.data.n))))
+
     def _growth(self, q: Array, rates: Array) -> Bracket[Array]:
         """The largest rate s·G(u) of any unit neuron: that of an extremal vector, where they can be
         listed; else from the neurons there are to Σ|q_k|‖x_k‖."""
@@ -354,7 +368,11 @@ class _Course:
             return Bracket(own, most, "bound", u, own)
         if len(listed) == 0:
             return Bracket(
-                0.0, 0.0 if listed.complete else most, "exact", np.zeros(self.data.d), 0.0
+                0.0,
+                0.0 if listed.complete else most,
+                "exact" if listed.complete else "bound",
+                np.zeros(self.data.d),
+                0.0,
             )
         best_growth = float(np.abs(listed.growth[0]))
         upper = best_growth if listed.complete else most

@@ -117,7 +117,7 @@ class Pieces:
                     kinks = self._kinks(zero, basis, missing)
                     if kinks is not None:
                         sides = tuple(int(side) for side in patterns[row])
-                        attracts = self._attracts(basis, zero, kinks, positive)
+                        attracts = self._attracts(basis, zero, kinks, positive, missing)
                         yield Face(zero, sides, pull, positive, kinks, attracts)
 
     def _kinks(
@@ -152,16 +152,40 @@ class Pieces:
                     return tuple(Fraction(known[line]) for line in zero)
         return None
 
-    def _attracts(self, basis: Zero, zero: Zero, kinks: Any, positive: bool) -> int:
+    def _attracts(
+        self, basis: Zero, zero: Zero, kinks: Any, positive: bool, missing: list[Fraction]
+    ) -> int:
         """s where s·G has a strict maximum: across each hyperplane it bends downwards, and where it
         does not fall at once it is s·c·cos(angle). On a ray that may grow with the angle only where
-        it falls at once to all sides."""
-        inside = len(zero) == len(basis) and all(0 < t < 1 for t in kinks)
-        ray = inside and self.dim - len(basis) == 1
+        it falls at once to all sides. Hyperplanes that depend on each other may bend either way."""
+        ray, own = self.dim - len(basis) == 1, 1 if positive else -1
+        if len(zero) > len(basis):
+            slopes = self._slopes(basis, zero, missing)
+            if all(own * slope <= 0 for slope in slopes):
+                return own
+            return -own if ray and all(own * slope > 0 for slope in slopes) else 0
+        inside = all(0 < t < 1 for t in kinks)
         for s in (1, -1):
-            if (ray or (s > 0) == positive) and all(s * self.bends[line] < 0 for line in zero):
+            if ((ray and inside) or s == own) and all(s * self.bends[line] < 0 for line in zero):
                 return s
         return 0
+
+    def _slopes(self, basis: Zero, zero: Zero, missing: list[Fraction]) -> list[Fraction]:
+        """Slopes of G along the edges of the cones into which these hyperplanes cut their normals'
+        span; in between they are sums of these."""
+        slopes = []
+        for some in itertools.combinations(zero, len(basis) - 1):
+            if len(self.independent(some)) < len(some):
+                continue
+            project, _ = _projection(self.normals[list(some)], self.dim)
+            edge = next(v for v in (project @ self.normals[line] for line in zero) if any(v))
+            for v in (edge, -edge):
+                on = [line for line in zero if self.normals[line] @ v > 0]
+                force = self.jumps[on].sum(axis=0) if on else np.full(self.dim, 0, dtype=object)
+                slopes.append(
+                    Fraction(force @ v) - sum(m * x for m, x in zip(missing, v, strict=True))
+                )
+        return slopes
 
     def direction(self, face: Face) -> tuple[Array, float]:
         """u and c in floats."""

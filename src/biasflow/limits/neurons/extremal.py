@@ -5,8 +5,10 @@ With q_k = −∂ℓ_k and D(u) = Σ_kσ'(⟨u, x_k⟩)q_kx_k, any number of [sl
 neuron of sign s turns along s·D(u) and so climbs s·G, G(u) = Σ_kq_kσ(⟨u, x_k⟩) over unit u.
 Critical are the u with c·u in D(u) for some c, which is G(u): neurons of sign s grow at the rate
 s·c. On a face of the arrangement of the hyperplanes ⟨u, x_k⟩ = 0 such a u is ± the projection of
-one vector onto the span V of the face. No square root is taken: whether it lies in that face, and
-which σ'(0) make up for the rest, is decided in rationals, of the floats as they are.
+one vector onto the span V of the face. Inputs on one line share their kink: D is the
+subdifferential of G, and where their bends cancel there is none. No square root is taken: whether
+it lies in that face, and which σ'(0) make up for the rest, is decided in rationals, of the floats
+as they are.
 """
 
 from __future__ import annotations
@@ -181,3 +183,16 @@ def extremal_of(data: Dataset, weights: Array, slope: float = 0.0) -> ExtremalVe
         attracts[row] = face.attracts
     everything = ExtremalVectors(u, growth, gates, sides, attracts, complete, weights, data)
     return everything._chosen(np.lexsort((*u.T[::-1], -np.abs(growth))))
+
+
+def is_silent(data: Dataset, weights: Array, allowed: Array) -> bool:
+    """Whether Σq_k‖x_k‖ over the inputs of every ray is zero up to the sum of what is allowed for
+    each |q_k|: then G is zero in all directions, whatever the units of inputs and labels."""
+    reach = np.linalg.norm(data.X, axis=1)
+    left: dict[tuple[int, int], tuple[float, float]] = {}
+    for ray, q, most, length in zip(
+        Pieces(data.X, weights, Fraction(0)).side, weights, allowed, reach, strict=True
+    ):
+        found, bound = left.get(ray, (0.0, 0.0))
+        left[ray] = found + q * length, bound + most * length
+    return all(abs(found) <= bound for found, bound in left.values())

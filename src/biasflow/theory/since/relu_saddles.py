@@ -29,7 +29,7 @@ from ...limits.neurons.extremal import ExtremalVectors
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
-from ..relu.relu_hypotheses import BALANCED, LABELLED, NETWORK
+from ..relu.relu_hypotheses import BALANCED, FITS, LABELLED, NETWORK
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
 from ..witness import ERROR_FACTOR, witness_flow
 
@@ -422,7 +422,7 @@ spurious = Claim(
     "an input see all, the others none, and networks that fit the labels are out of reach.",
     "Boursier and Flammarion 2024, arXiv:2401.10791, Theorem 2, for three samples; any such "
     "data, and which ends are local minima, are ours",
-    (NETWORK, LABELLED, BALANCED, ACUTE, TINY),
+    (NETWORK, LABELLED, FITS, BALANCED, ACUTE, TINY),
     three_points,
     _spurious,
     kind=Kind.FLOW,
