@@ -11,17 +11,20 @@ from .methods import (
     FlowMethod,
     Margin,
     RoundedKinks,
+    Separable,
     Weights,
     gradient_flow,
 )
 from .mirror.dual_flow import mirror_flow
 from .relu import Alignment, Branch, GateEvent, early_alignment, saddle_limit
 from .saddle_paths import saddle_path
+from .separable import DirectionPath, direction_path
 
 __all__ = [
     "METHODS",
     "Alignment",
     "Branch",
+    "DirectionPath",
     "Dual",
     "Events",
     "Factored",
@@ -30,7 +33,9 @@ __all__ = [
     "GateEvent",
     "Margin",
     "RoundedKinks",
+    "Separable",
     "Weights",
+    "direction_path",
     "early_alignment",
     "gradient_flow",
     "limit",

@@ -31,7 +31,7 @@ from ..models import (
     nonsmooth,
 )
 from ..models.model import MirrorForm
-from . import margin
+from . import margin, separable
 from .endings import judged, returned
 from .factored import check_start, integrate_factored
 from .mirror.compiled_flow import refusal
@@ -285,6 +285,45 @@ class Margin(FlowMethod):
 
 
 @dataclass(frozen=True)
+class Separable(FlowMethod):
+    """Diagonal networks of depth two under losses without a minimiser: implicit in the
+    n-dimensional dual, whatever the norm has grown to; `flows.direction_path` goes beyond floats.
+
+    log_norm: the value of log Σ(w₊² + w₋²) to end at.
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 0.5], [-1.0, 0.5]], [1.0, -1.0])
+    >>> loss = bf.SmoothMargin(bf.LogisticLoss())
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, loss, scale=1e-3)
+    >>> flow = bf.gradient_flow(problem, method=bf.flows.Separable(log_norm=300.0))
+    >>> print(round(flow.margin[-1], 6), round(flow.log_norm[-1]))
+    1.0 300
+    """
+
+    log_norm: float | None = None
+
+    name = "separable"
+    rtol = 1e-6
+
+    @property
+    def ends(self) -> bool:
+        return self.log_norm is not None
+
+    def check(self, problem: Problem) -> None:
+        separable.check(problem, self.log_norm)
+
+    def in_units(self, log_unit: float) -> FlowMethod:
+        return self if self.log_norm is None else Separable(self.log_norm - 2 * log_unit)
+
+    def refuses(self, problem: Problem) -> str | None:
+        return separable.refusal(problem)
+
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return separable.integrate_separable(problem, request, self.log_norm)
+
+
+@dataclass(frozen=True)
 class RoundedKinks(FlowMethod):
     """Small deep networks: kinks are rounded, the weights integrated; a flow with sharper kinks
     measures the error."""
@@ -308,6 +347,7 @@ METHODS: tuple[FlowMethod, ...] = (
     Events(),
     Margin(),
     Factored(),
+    Separable(),
     Weights(),
     RoundedKinks(),
     Dual(compiled=True),
@@ -347,7 +387,7 @@ def gradient_flow(
         The time to end at. None: until the loss is 1e-20 of its start, or stationary; losses
         without a minimiser need an end.
     rtol : float, optional
-        Relative tolerance; 1e-8, for 'margin' 1e-4, unless said otherwise.
+        Relative tolerance; 1e-8, for 'margin' 1e-4, for 'separable' 1e-6, unless said otherwise.
     times : array of shape (T,), optional
         Where to save; by default every step.
     method : str or FlowMethod, optional
@@ -355,14 +395,15 @@ def gradient_flow(
         your own (`flows.FlowMethod`): 'dual' (`flows.Dual`, through the mirror form, any
         initialisation scale), 'events' (`flows.Events`, two-layer ReLU networks under the square
         loss; the trajectory's events are GateEvents), 'margin' (`flows.Margin`, two-layer networks
-        under exponential and logistic losses), 'factored' (`flows.Factored`, matrix
+        under exponential and logistic losses), 'separable' (`flows.Separable`, diagonal networks
+        of depth two under the same), 'factored' (`flows.Factored`, matrix
         factorisations), 'weights' (`flows.Weights`, integrates w itself), 'general'
         (`flows.RoundedKinks`, deep ReLU networks of at most 400 weights); 'compiled'
         (`flows.Dual(compiled=True)`) is 'dual' for hypentropies, much faster once it is compiled.
     throw : bool
         Whether to raise where the integration gave up; else what there is comes back.
     log_norm : float, optional
-        `Margin(log_norm=…)`: the value of log Σ‖w‖² to end at. Such flows tell margin, log_norm,
+        `Margin(log_norm=…)`, `Separable(log_norm=…)`: the value of log Σ‖w‖² to end at. Such flows tell margin, log_norm,
         sample_weights and smooth_time, C's clock, and for the mean risk log_time, the logarithm of
         its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
     log_scale : float or array of shape (m,), optional
@@ -520,11 +561,12 @@ def _with_words(
             )
         method = Events(branch)
     if log_norm is not None:
-        if not isinstance(method, Margin):
+        if not isinstance(method, Margin | Separable):
             raise RefusedError(
-                f"log_norm: a cap for method 'margin', which {method.name!r} does not know"
+                "log_norm: a cap for methods 'margin' and 'separable', which "
+                f"{method.name!r} does not know"
             )
-        method = Margin(log_norm)
+        method = dataclasses.replace(method, log_norm=log_norm)
     return method
 
 
