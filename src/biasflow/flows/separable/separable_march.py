@@ -18,7 +18,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.results import Result
-from .proximal_step import DualFrame, Place, implicit_step
+from .proximal_step import DualFrame, implicit_step
 
 ORDER = 4
 """Substeps of the finest of the runs that are extrapolated, and the order."""
@@ -56,21 +56,23 @@ class State(NamedTuple):
     log_rate: float
 
 
-Clock = Callable[[DualFrame, Place], float]
-"""log(dt/dσ)."""
+Clock = Callable[[DualFrame, Array], float]
+"""log(dt/dσ) at s."""
 
 
-def risk_clock(frame: DualFrame, place: Place) -> float:
+def risk_clock(frame: DualFrame, s: Array) -> float:
     """dt = n/Σℓ'(−u)·dσ."""
+    place = frame.place(frame.eta(s))
     margins = place.margins * np.exp(min(place.log_unit, 700.0))
     slopes = frame.loss.log_slope(margins) + np.log(frame.counts)
     return float(np.log(np.sum(frame.counts)) - np.logaddexp.reduce(slopes))
 
 
-def smooth_clock(frame: DualFrame, place: Place) -> float:
+def smooth_clock(frame: DualFrame, s: Array) -> float:
     """dτ = Σℓ/Σℓ'·dσ, which is dσ for the exponential loss."""
     if frame.exponential:
         return 0.0
+    place = frame.place(frame.eta(s))
     margins = place.margins * np.exp(min(place.log_unit, 700.0))
     counts = np.log(frame.counts)
     if np.min(margins) > 50:
@@ -107,7 +109,7 @@ class SeparableMarch:
             0.0,
             -np.inf,
             place_norm(frame, frame.eta0),
-            self.clock(frame, place),
+            self.clock(frame, np.zeros(len(frame.counts))),
         )
 
     def run(self, log_times: Array, cap: float) -> Result:
@@ -207,7 +209,7 @@ class SeparableMarch:
     def _attempt(self, state: State, h: float, order: int) -> tuple[State, float] | None:
         """The extrapolated step, and its error: of β, relative, and of time."""
         frame, table = self.frame, list[list[Array]]()
-        n, rises = len(frame.counts), [state.log_rate]
+        n = len(frame.counts)
         for k in range(1, order + 1):
             s, p, elapsed = state.s, state.p, 0.0
             for _ in range(k):
@@ -216,9 +218,8 @@ class SeparableMarch:
                     return None
                 p = found
                 s = s + h / k * p
-                rate = self.clock(frame, frame.place(frame.eta(s)))
+                rate = self.clock(frame, s)
                 elapsed += h / k * float(np.exp(np.clip(rate - state.log_rate, -50.0, 50.0)))
-            rises.append(rate)
             row = [np.concatenate([s - state.s, p, [elapsed]])]
             for j, before in enumerate(table[-1] if table else []):
                 row.append(row[j] + (row[j] - before) / (k / (k - j - 1) - 1))
@@ -228,8 +229,7 @@ class SeparableMarch:
         s = state.s + ds
         error = turned(frame, s, best[:n] - other[:n])
         eta = frame.eta(s)
-        place = frame.place(eta)
-        log_rate = self.clock(frame, place)
+        log_rate = self.clock(frame, s)
         p = p / np.sum(p)
         if abs(log_rate - state.log_rate) <= STEEPEST and best[-1] > 0:
             log_elapsed = state.log_rate + float(np.log(best[-1]))

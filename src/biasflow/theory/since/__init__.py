@@ -1,6 +1,14 @@
 """S: since then, later work on the same questions."""
 
-from . import averages, damped, kept_quantities, least_norms_on_a_line, vanishing_starts
+from . import (
+    averages,
+    damped,
+    deep_separable,
+    kept_quantities,
+    least_norms_on_a_line,
+    separable_directions,
+    vanishing_starts,
+)
 
 CLAIMS = (
     averages.CLAIMS
@@ -8,4 +16,6 @@ CLAIMS = (
     + kept_quantities.CLAIMS
     + damped.CLAIMS
     + least_norms_on_a_line.CLAIMS
+    + separable_directions.CLAIMS
+    + deep_separable.CLAIMS
 )
