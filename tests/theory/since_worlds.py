@@ -4,8 +4,15 @@ import since_average_worlds
 import since_law_worlds
 import since_line_worlds
 import since_saddle_worlds
+import since_separable_worlds
 
-PARTS = (since_average_worlds, since_saddle_worlds, since_law_worlds, since_line_worlds)
+PARTS = (
+    since_average_worlds,
+    since_saddle_worlds,
+    since_law_worlds,
+    since_line_worlds,
+    since_separable_worlds,
+)
 """Modules of worlds, one for each topic."""
 WORLDS = [world for part in PARTS for world in part.WORLDS]
 FEWER = {name: why for part in PARTS for name, why in part.FEWER.items()}

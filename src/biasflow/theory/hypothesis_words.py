@@ -139,6 +139,13 @@ MEANINGS = {
     "it, and there are at least two.",
     "settled": "Jumps of the vanishing start are not too near to each other.",
     "both weights": "Every coefficient can take either sign.",
+    "S/separable unique": "True of random inputs. Where two directions tie, the start says which "
+    "mixture of them comes.",
+    "S separable": "Some hyperplane through zero has all samples on the right side.",
+    "S balanced": "The positive and the negative weights of each coefficient begin equal.",
+    "S depth": "Depth two and deeper networks behave differently on separable data.",
+    "S loss": "The bounds are derived for the exponential loss; the logistic one joins it later.",
+    "S/separable-deep ahead": "One weight is so far ahead that its coordinate must win.",
     "S/saddles general": "True of random labels, unless two jumps nearly coincide.",
     "determined": "Enough entries are known that only one matrix of rank one fits them.",
 }

@@ -4,6 +4,7 @@ from ..experiment import Experiment
 from .averages_figure import lasso
 from .conservation_figure import laws_figure
 from .line_figure import line
+from .separable_figure import separable_figure
 from .vanishing_figure import saddles
 
-EXPERIMENTS: tuple[Experiment, ...] = (lasso, saddles, laws_figure, line)
+EXPERIMENTS: tuple[Experiment, ...] = (lasso, saddles, laws_figure, line, separable_figure)

@@ -166,7 +166,7 @@ AHEAD = Hypothesis(
 def deep_problem(key: int) -> Problem:
     """Positive inputs, one class, one weight four times the others."""
     rng = np.random.default_rng((89, key))
-    n, d = [(4, 5), (1, 4), (6, 3)][key % 3]
+    n, d = [(4, 5), (2, 4), (6, 3)][key % 3]
     X = rng.uniform(0.8, 1.25, (n, d))
     weights = rng.uniform(0.2, 0.25, d)
     weights[0] = 1.0

@@ -224,7 +224,8 @@ def _one_direction(problem: Any) -> str | None:
     where the columns T of their rows are independent there is one."""
     Z, best = signed_rows(problem), best_direction(problem)
     p = best.stats["weights"]
-    pulls = np.abs(p @ Z) / best.objective
+    pulls = np.abs(p @ Z)
+    pulls = pulls / np.max(pulls)
     tight = np.flatnonzero(pulls >= 1 - TIED)
     rows = Z[p > 0][:, tight]
     values = np.linalg.svd(rows / np.max(np.abs(rows)), compute_uv=False)

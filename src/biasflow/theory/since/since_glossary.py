@@ -34,6 +34,10 @@ LAWS = {
     "U̇": "the velocity of U",
     "V̇": "the velocity of V",
 }
+SEPARABLE = {
+    "N": "the squared norm of the weights, Σ(w₊² + w₋²)",
+    "S̃": "the soft-min of the margins, −log Σexp(−y·⟨β, x⟩)",
+}
 SINCE_CLAIMS: dict[str, dict[str, str]] = {
     "S/lasso": LASSO,
     "S/lasso-path": {
@@ -42,6 +46,21 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "L": "log(‖β(∞)‖_∞/2α²)",
         "F": "F(w₀), the predictor at the start",
         "w₀": "the weights at the start",
+    },
+    "S/separable": SEPARABLE
+    | {
+        "a": "the direction of largest ℓ1 margin, ‖a‖₁ = 1",
+        "γ": "the largest ℓ1 margin: the largest of min y·⟨b, x⟩ over ‖b‖₁ ≤ 1",
+        "r": "the least 2|w₊w₋|, which the flow keeps",
+        "n": "the number of samples",
+        "σ": "the sum over samples of the integral of ℓ'(−u)/n: the clock of the smooth margin",
+        "σ₁": "any moment before σ",
+        "N₁": "N at σ₁",
+    },
+    "S/separable-deep": SEPARABLE
+    | {
+        "θ": "the angle between the weights and the gradient of S̃",
+        "w": "all weights of the network",
     },
     "S/saddles": {
         "c": "the shape of the start: the weights are α·c",
