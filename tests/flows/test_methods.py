@@ -14,6 +14,7 @@ CLASSES = bf.Dataset(PLANE.X, [1.0, 1.0, -1.0])
 HALF = bf.SquareLoss("half")
 DIAGONAL = bf.Problem(bf.DiagonalNetwork(2), DATA, HALF, scale=0.3)
 RELU = bf.Problem(bf.TwoLayer(5, 2), PLANE, bf.SquareLoss("half-mean"), scale=0.1)
+SEPARABLE = bf.Problem(bf.DiagonalNetwork(2), CLASSES, bf.LogisticLoss(), scale=0.5)
 CLASSIFIER = bf.Problem(bf.SignedTwoLayer(8, 2), CLASSES, bf.SmoothMargin(), scale=0.5)
 MATRIX = bf.Problem(
     bf.MatrixFactorisation((2, 2), 4),
@@ -81,6 +82,7 @@ FITTING = {
     "compiled": (bf.flows.Dual(compiled=True), DIAGONAL),
     "events": (bf.flows.Events(), RELU),
     "margin": (bf.flows.Margin(), CLASSIFIER),
+    "separable": (bf.flows.Separable(), SEPARABLE),
     "factored": (bf.flows.Factored(), MATRIX),
     "weights": (bf.flows.Weights(), DIAGONAL),
     "general": (bf.flows.RoundedKinks(), DEEP),

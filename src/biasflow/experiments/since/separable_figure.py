@@ -96,7 +96,7 @@ def draw(summary: xarray.Dataset) -> Any:
     far.set(xscale="log", yscale="log", xlim=(GROWTH[0], 300))
     titled(far, "and leave it as the norm grows")
     limit = np.log(16.0) / GROWTH
-    rate.plot(GROWTH, limit, "--", color=MUTED, label="log 2d over log-norm")
+    rate.plot(GROWTH, limit, "--", color=MUTED, label="log 2d/(log-norm), for large starts")
     rate.set(xlabel=words, ylabel="1 − margin/γ", xscale="log", yscale="log")
     titled(rate, "the bound, and a power of the norm below it")
     for axis in (near, far, rate):

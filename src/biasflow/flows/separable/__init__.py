@@ -5,7 +5,15 @@ from .separable_flow import (
     check,
     direction_path,
     integrate_separable,
+    needs_separation,
     refusal,
 )
 
-__all__ = ["DirectionPath", "check", "direction_path", "integrate_separable", "refusal"]
+__all__ = [
+    "DirectionPath",
+    "check",
+    "direction_path",
+    "integrate_separable",
+    "needs_separation",
+    "refusal",
+]
