@@ -2,7 +2,8 @@
 Large starts only postpone sparse classifiers
 =============================================
 
-On separable data the direction of a diagonal network tends to the largest ℓ1 margin, from any start.
+On separable data the direction of a diagonal network tends to the largest ℓ1 margin, whatever the
+start.
 """
 
 import matplotlib.pyplot as plt

@@ -37,7 +37,8 @@ IDS = {
         " limit sec6 sec6-rich sec8 descent",
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent scales",
     ),
-    "S": ("lasso lasso-path saddles laws laws-decay line separable separable-deep",
+    "S": (
+        "lasso lasso-path saddles laws laws-decay line separable separable-deep",
         "lasso saddles laws line separable",
     ),
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -144,10 +145,8 @@ class SeparableMarch:
                 following = self._until(state, h, lambda s: s.log_norm - cap, max(1.0, abs(cap)))
             goal = goals[0] if goals else np.inf
             if following.log_time > goal:
-                at = goal
-                following = self._until(
-                    state, following.sigma - state.sigma, lambda s: s.log_time - at, 1.0
-                )
+                step = following.sigma - state.sigma
+                following = self._until(state, step, partial(_beyond, goal), 1.0)
                 self.saved.append(len(self.states))
                 goals.pop(0)
             else:
@@ -288,6 +287,10 @@ class SeparableMarch:
             return None if found is None else found[0]
         half = self._split(state, h / 2, depth + 1)
         return None if half is None else self._split(half, h / 2, depth + 1)
+
+
+def _beyond(goal: float, state: State) -> float:
+    return state.log_time - goal
 
 
 def place_norm(frame: DualFrame, eta: Array) -> float:

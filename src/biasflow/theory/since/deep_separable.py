@@ -77,7 +77,10 @@ def other_start(problem: Problem) -> Problem:
 def _deep(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     D = problem.model.depth
-    words = "mean of tan²θ over log N, over its bound", "ℓ1 distance of the directions from two starts"
+    words = (
+        "mean of tan²θ over log N, over its bound",
+        "ℓ1 distance of the directions from two starts",
+    )
     runs = []
     for each in (problem, other_start(problem)):
         flow = followed(each, evidence.time_left / 3)
@@ -87,13 +90,15 @@ def _deep(evidence: Evidence) -> tuple[Check, ...]:
     margin, log_norm, tangent = angles(problem, runs[0].states)
     on = np.flatnonzero(margin > 0)
     if on.size < 4:
-        return tuple(unknown_check(name, "the classes were not separated in time") for name in words)
+        return tuple(
+            unknown_check(name, "the classes were not separated in time") for name in words
+        )
     ratio = np.log(margin[on]) - D / 2 * log_norm[on]
     rise = float(ratio[-1] - ratio[0])
     steps = np.diff(log_norm[on])
     middle = (tangent[on][1:] + tangent[on][:-1]) / 2
     mean = float(np.sum(steps * middle))
-    coarse = on[:: 2] if on.size % 2 else on[1::2]
+    coarse = on[::2] if on.size % 2 else on[1::2]
     rough = float(
         np.sum(np.diff(log_norm[coarse]) * (tangent[coarse][1:] + tangent[coarse][:-1]) / 2)
     )
@@ -103,7 +108,10 @@ def _deep(evidence: Evidence) -> tuple[Check, ...]:
     doubt = ERROR_FACTOR * float(np.max(runs[0].error[on])) / smallest
     error = abs(rough - same) / 2 + doubt * (1 + 2 * D * float(np.max(np.sqrt(tangent[on]))))
     ends = [_direction(problem, flow) for flow in runs]
-    off = [ERROR_FACTOR * float(f.predictor_error[-1]) * problem.data.d / s for f, (_, s) in zip(runs, ends, strict=True)]
+    off = [
+        ERROR_FACTOR * float(f.predictor_error[-1]) * problem.data.d / s
+        for f, (_, s) in zip(runs, ends, strict=True)
+    ]
     return (
         Check(
             words[0],

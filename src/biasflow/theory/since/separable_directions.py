@@ -135,9 +135,7 @@ def _separable(evidence: Evidence) -> tuple[Check, ...]:
     return (*_near(evidence, path, gamma, log_r), *far)
 
 
-def _near(
-    evidence: Evidence, path: DirectionPath, gamma: float, log_r: float
-) -> tuple[Check, ...]:
+def _near(evidence: Evidence, path: DirectionPath, gamma: float, log_r: float) -> tuple[Check, ...]:
     """By raw gradients, as far as they can be followed."""
     problem = evidence.network
     Z, n = signed_rows(problem), problem.data.n
