@@ -10,8 +10,8 @@ and ∇S̃,
     d log(S̃/N^{D/2}) ≥ (D/2)·tan²θ·d log N   once S̃ > 0,
 
 for dS̃ = ‖∇S̃‖², S̃ ≤ p·u = ⟨w, ∇S̃⟩/D, dN = 2⟨w, ∇S̃⟩. As S̃/N^{D/2} is bounded the mean of tan²θ over
-log N goes to zero: w becomes a KKT point of max margin over ‖w‖, and β one of the ℓ_{2/D} margin, of
-which there are many. Which one, the start says.
+log N goes to zero: w becomes a KKT point of max margin over ‖w‖, and β one of the ℓ_{2/D} margin,
+of which there are many. Which one, the start says.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ deep = Claim(
     "S/separable-deep",
     "On separable data under the exponential loss a diagonal network of depth D ≥ 3 has "
     "∫tan²θ·dlog N ≤ (2/D)·Δlog(S̃/N^{D/2}) once S̃ > 0, θ the angle between w and ∇S̃: its weights "
-    "tend to KKT points of the margin over ‖w‖, β to those of the ℓ_{2/D} margin. Which one depends "
-    "on the start: two starts end at two directions.",
+    "tend to KKT points of the margin over ‖w‖, β to those of the ℓ_{2/D} margin. Which one "
+    "depends on the start: two starts end at two directions.",
     "Lyu and Li 2020, arXiv:1906.05890, Theorem 4.4, for homogeneous networks; Pesme, Dragomir and "
     "Flammarion 2024, arXiv:2406.12763, whose theorem needs ∇φ onto",
     (DIAGONAL, DEEP, EXPONENTIAL, SEPARATED_CLASSES, AHEAD),
