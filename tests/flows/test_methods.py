@@ -158,7 +158,7 @@ def test_options_of_a_method():
     np.testing.assert_array_equal(flow.states.W, 8 * norms[0].states.W)
     with pytest.raises(bf.errors.RefusedError, match="branch: a choice for method 'events'"):
         bf.gradient_flow(DIAGONAL, branch=1)
-    with pytest.raises(bf.errors.RefusedError, match="log_norm: a cap for method 'margin'"):
+    with pytest.raises(bf.errors.RefusedError, match="log_norm: a cap for methods 'margin'"):
         bf.gradient_flow(DIAGONAL, log_norm=3.0)
     with pytest.raises(bf.errors.InputError, match="branch"):
         bf.gradient_flow(RELU, t1=0.1, method=bf.flows.Events(branch=-1))

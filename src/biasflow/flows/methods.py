@@ -405,7 +405,8 @@ def gradient_flow(
     log_norm : float, optional
         `Margin(log_norm=…)`, `Separable(log_norm=…)`: the value of log Σ‖w‖² to end at. Such flows
         tell margin, log_norm, sample_weights and smooth_time, C's clock, and for the mean risk
-        log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
+        log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m,
+        in the same time.
     log_scale : float or array of shape (m,), optional
         How small the start is, without a floor for 'events': one number, or one for each neuron.
         States are then zero as long as they are below float range; polar(t) has unit neurons and

@@ -185,7 +185,7 @@ def deep_problem(key: int) -> Problem:
 deep = Claim(
     "S/separable-deep",
     "On separable data under the exponential loss a diagonal network of depth D ≥ 3 has "
-    "∫tan²θ·dlog N ≤ (2/D)·Δlog(S̃/N^{D/2}) once S̃ > 0, θ the angle between w and ∇S̃: its weights "
+    "∫tan²θ·dlog N ≤ (2/D)·∫dlog(S̃/N^{D/2}) once S̃ > 0, θ the angle between w and ∇S̃: its weights "
     "tend to KKT points of the margin over ‖w‖, β to those of the ℓ_{2/D} margin. Which one "
     "depends on the start: two starts end at two directions.",
     "Lyu and Li 2020, arXiv:1906.05890, Theorem 4.4, for homogeneous networks; Pesme, Dragomir and "
