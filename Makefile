@@ -15,6 +15,8 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 # Many processes import the same modules: each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
+# What is never imported, three fifths of what is installed, need not be compiled to bytecode.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: reproduce test test-thorough test-kernels test-frameworks frameworks-installed lint docs docs-a11y report-a11y bench fuzz matrix sharpness numbers clean
 
@@ -83,19 +85,19 @@ clean:
 	find src tests -type d -empty -delete
 
 $(CORE): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python $(INSTALL) -e .
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python $(INSTALL) -e ".[dev]"
 	@touch $(CORE) $@
 
 $(FRAMEWORKS): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,torch,flax,keras]"
+	$(BIN)/python $(INSTALL) -e ".[dev,torch,flax,keras]"
 	@touch $(CORE) $@
 
 $(DOCS): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python $(INSTALL) -e ".[docs]"
 	@touch $(CORE) $@
 
 $(BIN)/python:

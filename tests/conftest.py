@@ -65,8 +65,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What is left to the thorough set; of workers alone: groups, and what needs no kernels first,
     while they are compiled."""
     listed = fast_set.listed()
-    for item in items:
-        if not listed.isdisjoint(fast_set.names(item.nodeid)):
+    marked = ("slow", "thorough", "frameworks")
+    bare = [item for item in items if not any(map(item.get_closest_marker, marked))]
+    out = fast_set.left_out([item.nodeid for item in bare], listed)
+    for item in bare:
+        if item.nodeid in out:
             item.add_marker(pytest.mark.thorough)
     if not any("::" in argument for argument in config.args):  # then whole files were collected
         config.stash[fast_set.GONE] = fast_set.gone((item.nodeid for item in items), listed)

@@ -246,11 +246,18 @@ def test_garbage_in_a_link_leaves_a_page_that_works(driver, server):
     assert page.errors() == []
 
 
-def test_a_refused_state_is_a_sentence_on_the_page(driver, server):
+def test_a_refused_state_is_a_sentence_on_the_page(driver, server, tmp_path):
     page = Page(driver, server.address)
     bad = json.dumps({"points": [[0, 1], [0, 2]]})
     driver.execute_script("location.hash = '#line/' + encodeURIComponent(arguments[0])", bad)
     until(lambda: "apart" in page.status)
+    stage = driver.find_element("id", "stage")
+    assert "stale" in stage.get_attribute("class"), "what is drawn is of another state"
+    file = tmp_path / "one.csv"
+    file.write_text("x,y\n1,200\n")  # fewer points, and a range of its own
+    page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
+    assert len(handles(driver)) == 1 and "stale" not in stage.get_attribute("class")
+    assert page.errors() == []
 
 
 def test_code_and_page_are_given(driver, server, tmp_path):
@@ -326,7 +333,7 @@ def test_a_table_of_the_readers_own(driver, server, tmp_path):
     until(lambda: "expected a number" in page.status)
 
 
-def test_entries_of_a_matrix_are_clicked(driver, server):
+def test_entries_of_a_matrix_are_clicked(driver, server, tmp_path):
     page = Page(driver, f"{server.address}#completion/%7B%7D")
     cells = driver.find_elements("css selector", "table.matrix button")
     assert [cell.text for cell in cells[:2]] == ["1.00", "?"]
@@ -334,6 +341,10 @@ def test_entries_of_a_matrix_are_clicked(driver, server):
     assert cells[1].text == "0.50" and cells[1].get_attribute("aria-pressed") == "true"
     page.after(lambda: cells[1].send_keys("\ue013"))  # arrow up
     assert page.state["matrix"][0][1] == 0.6
+    file = tmp_path / "large.csv"
+    file.write_text("1e6,2e6\n3e6,\n")
+    page.after(lambda: driver.find_element("id", "csv").send_keys(str(file)))
+    assert page.state["matrix"] == [[1, 2], [3, 0]] and page.state["seen"] == [[1, 1], [1, 0]]
     assert page.errors() == []
 
 

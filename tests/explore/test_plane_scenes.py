@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 import biasflow as bf
 from biasflow.errors import InputError
 from biasflow.explore import SCENES
+from biasflow.explore.scene import even_in_loss
 from biasflow.explore.scenes.boundary_scene import SQUARE, TICKS, data_of, drawn_start
+from biasflow.explore.scenes.plane_scene import problem_of
+from biasflow.explore.scenes.relu_film import first_end, flow_until, neurons_at
 
 BOUNDARY, PLANE = SCENES["boundary"], SCENES["plane"]
 
@@ -125,6 +130,34 @@ def test_other_inputs_have_no_timeline_and_say_why():
     found = few(PLANE, points=[[1.0, 0.2, 1.0], [0.5, 1.0, -1.0]], width=6)
     assert found["timeline"]["groups"] == [] and "not orthogonal" in found["timeline"]["said"]
     assert found["clusters"]["groups"]
+
+
+BESIDE = [
+    *([-0.295, 1.018, -0.841], [1.605, -0.329, 1.89], [1.382, 1.889, 0.43]),
+    *([-1.066, 1.459, -1.918], [1.541, 0.963, -0.79], [0.281, -0.669, -0.026]),
+    [-0.952, 1.3, 1.09],
+]
+"""Two of these are on one ray but for a rounding, and neuron 59 comes to lie between them."""
+
+
+def test_a_flow_is_drawn_where_rounding_leaves_open_how_neurons_align():
+    parts = PLANE.parts(PLANE.read({"points": BESIDE, "width": 60, "log10_lambda": -4.9}))
+    said = dict(islice(parts, 3))
+    assert said["limit"]["places"] == [] and "left open" in said["limit"]["said"]
+    assert len(said["flow"]["times"]) > 1
+
+
+@pytest.mark.parametrize("exponent", [0.0, -6.0, -300.0])
+def test_frames_at_saved_moments_are_those_of_the_flow(exponent):
+    problem = problem_of(PLANE.read({"log10_lambda": exponent, "width": 6}))
+    flow = flow_until(problem, 4 * first_end(problem, exponent))
+    wanted = even_in_loss(flow.times, flow.loss, 60)
+    times, units, logs = neurons_at(flow, wanted)
+    assert np.all(np.diff(times) > 0) and len(times) >= 50
+    for t, unit, log in zip(times[::9], units[::9], logs[::9], strict=True):
+        at, size = flow.polar(t)
+        assert np.allclose(np.column_stack([at.a, at.W]), unit, atol=1e-4)
+        assert np.allclose(size, log, rtol=1e-4, atol=1e-4)
 
 
 def test_neurons_turn_to_where_theory_has_them():

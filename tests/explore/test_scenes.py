@@ -253,6 +253,16 @@ def test_completion_recovers_the_planted_matrix_from_a_small_start_only():
     assert misses(-4.0) < 0.02 and misses(1.0) > 0.5
 
 
+@pytest.mark.parametrize("name", ["completion", "sparse"])
+def test_flows_are_streamed_after_the_limit(name):
+    scene = SCENES[name]
+    found = [(part, data) for part, data in scene.parts(scene.start) if part in ("limit", "flow")]
+    assert [part for part, _ in found] == ["limit", "flow", "flow"]
+    first, whole = found[1][1], found[2][1]
+    assert not first["last"] and whole["last"]
+    assert first["times"][-1] < whole["times"][-1] and first["loss"][-1] > whole["loss"][-1]
+
+
 def test_completion_refuses_what_does_not_fit():
     scene = SCENES["completion"]
     with pytest.raises(InputError, match="expected the matrix's shape"):

@@ -367,7 +367,7 @@ def reproduce(
     workers: WorkersOption = None,
 ) -> None:
     """Every figure and claim, on one page. Results already computed by this code are not computed
-    again; all of them take about a quarter of an hour of a core."""
+    again; all of them take about ten minutes of a core."""
     from ..report import reproduce as make_report
     from ..sweeps import Processes, default_store
     from ..sweeps.kept import Kept

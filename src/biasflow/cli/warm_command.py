@@ -83,8 +83,10 @@ FAMILIES = {
 }
 """The slowest to compile first; processor seconds that the process beside `biasflow reproduce` took
 with an empty cache, each family after those before it."""
+FOR_A_REPORT = tuple(name for name in FAMILIES if name != "dual")
+"""No figure and no claim follows the compiled dual flow."""
 COMMAND = (sys.executable, "-c", f"from {__name__} import tell_parent; tell_parent()")
-"""Another process that compiles them all."""
+"""Another process that compiles those of a report."""
 TICK_S = 0.5
 """Between two moves of a bar."""
 
@@ -168,7 +170,7 @@ def compiling_beside(progress: Progress) -> Iterator[None]:
 
 
 def tell_parent() -> None:
-    """Compile every family; a line for each that has to be, and one when it is done."""
+    """Compile what a report needs; a line for a family that has to be, and one when it is done."""
 
     def told(done: int, total: int, label: str) -> None:
         family = label.split()[-1]
@@ -179,7 +181,7 @@ def tell_parent() -> None:
             print(f"begin {family}", flush=True)
 
     begun: set[str] = set()
-    for _ in warm(FAMILIES, told):
+    for _ in warm(FOR_A_REPORT, told):
         pass
 
 

@@ -79,6 +79,16 @@ def bregman_projection(
     return projection_onto(potential, X, y, beta0)
 
 
+def projected_point(potential: Potential, X: Array, y: Array) -> Array:
+    """The β of `bregman_projection` from the minimiser of φ, without its certificate, which takes
+    as long: for searches. Of potentials without half-lines."""
+    constraints = reduce_constraints(X, y)
+    solution = project(potential, constraints.basis, constraints.target, None, TOLERANCE)
+    if not solution.converged:
+        return bregman_projection(potential, X, y).value  # which says what is wrong
+    return solution.state.point.beta
+
+
 def projection_onto(
     potential: Potential,
     X: ArrayLike,

@@ -23,10 +23,18 @@ if TYPE_CHECKING:
 EXAMPLES = {"quick": 2, "paper": 3}
 """Of each claim on a page, by preset."""
 DEAR = (
-    *("C/thm5", "C/cor4", "B/thm1", "C/interchange", "C/thm2", "B/nearly", "C/thm3", "B/scale"),
-    *("C/thm8", "W/sec6", "B/saddles", "W/sec6-rich", "B/remarks", "B/unbalanced", "W/unique"),
+    *("C/thm5", "C/interchange", "C/cor4", "B/thm1", "C/thm2", "B/nearly", "W/sec6", "B/scale"),
+    *("C/thm3", "C/thm8", "B/saddles", "S/laws", "B/leaky", "B/unbalanced", "W/descent"),
+    *("W/sec6-rich", "R/twins", "C/clock", "C/thm10", "W/unique", "B/width", "B/lem12"),
+    *("W/samples", "B/lem3", "R/lem3.5", "B/lem6", "B/remarks", "C/eq12", "B/lazy", "R/sec4"),
+    *("C/eq11", "C/growth", "C/weight-decay", "C/lem20", "W/sec8", "W/thm2", "B/prop2"),
+    *("W/sec3-bias", "W/sec5", "C/appC2", "C/lem26", "C/sec6", "C/energy", "S/lasso-path"),
+    *("R/thm3.4", "B/eq19", "W/limit", "C/thm22", "C/prop6", "C/eq10", "R/pair", "W/sec3"),
+    *("S/saddles", "R/sec5.1", "B/lem13", "B/eq9", "S/line", "S/lasso", "R/lemA2", "R/thm2.7"),
+    *("W/fn2", "B/eq28", "W/lem4", "W/fn1", "R/cone", "R/lemA1", "W/thm3", "W/appA"),
+    *("W/escape", "C/cor11", "C/sec7"),
 )
-"""Claims of which one example takes more than two processor seconds, the dearest first: preset
+"""Claims of which an example takes more than half a processor second, the dearest first: preset
 quick has one of each."""
 EVIDENCE_SECONDS = 180.0
 """For the witness of one example: a page that is made once can wait."""

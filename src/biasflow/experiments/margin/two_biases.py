@@ -16,7 +16,7 @@ from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
 from ..told_numbers import told
 from .drawing_two_biases import animate, draw
-from .planes import SQUARE, TICKS, angle, on_square
+from .planes import TICKS, angle, on_square
 
 if TYPE_CHECKING:
     import xarray
@@ -42,7 +42,7 @@ def point(
     times = np.geomspace(FIRST_FRAME / sigma**2, end, frames)
     flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol)
     states = [TwoLayerParams(a, W) for a, W in zip(*flow.states, strict=True)][1:]
-    values = model(flow.states, augmented(SQUARE))[1:].reshape(-1, TICKS.size, TICKS.size)
+    values = np.array([on_square(lambda X, w=w: model(w, augmented(X))) for w in states])
     f1_values = on_square(f1.value)
     moved = np.array([distance(state, start) for state in states])
     least = np.array([np.min(points.y * model(state, data.X)) for state in states])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from ..._core.look import COLOURS, MUTED, band, panels, titled
 from ..._core.problems import Dataset
 from ...data import sparse_regression
 from ...limits import bregman_projection, min_l1, min_l2
+from ...limits.projection import projected_point
 from ...models import DiagonalNetwork
 from ...sweeps.grids import Grid
 from ..experiment import Experiment, Reading, Reported
@@ -25,8 +27,8 @@ LOWEST_LOG_SCALE = -100.0
 """log10 of the smallest β scale α^D searched: below it the limit is min ℓ1's for every purpose
 here."""
 HIGHEST_LOG_SCALE = 3.0
-RESOLUTION = 0.02
-"""Accuracy of log10 α^D at the threshold."""
+ACCURACY = 0.01
+"""Of log10 α^D at the threshold."""
 SHOWN_N = 100
 LEAST_SCALE_SHOWN = 1e-12
 """Smallest scale that the pictures show."""
@@ -50,33 +52,34 @@ def largest_unit(model: DiagonalNetwork, data: Dataset, error_l1: float = np.inf
     """log10 of the largest α^D whose limit has population error at most the threshold; NaN where
     none has.
 
-    Bisection: the error grows with the scale, from that of min ℓ1 at vanishing scales. Where
-    error_l1, which tells of it, is small enough, the lowest scale, which costs most, is looked at
-    only if no other recovers.
+    The error grows with the scale, from that of min ℓ1 at vanishing scales. Where error_l1, which
+    tells of it, is small enough, the lowest scale, which costs most, is looked at only if no other
+    recovers. A search needs points, not their certificates.
     """
 
-    def recovers(log10_unit: float) -> bool:
+    @cache
+    def excess(log10_unit: float) -> float:
+        """log of the error over the threshold."""
         potential = model.potential(log_scale=log10_unit * np.log(10) / model.depth)
-        beta = bregman_projection(potential, data.X, data.y).value
-        return population_error(data, beta) <= THRESHOLD
+        beta = projected_point(potential, data.X, data.y)
+        return float(np.log(population_error(data, beta) / THRESHOLD))
 
     low, high = LOWEST_LOG_SCALE, HIGHEST_LOG_SCALE
     hopeful = error_l1 <= THRESHOLD
-    if not hopeful and not recovers(low):
+    if not hopeful and excess(low) > 0:
         return float("nan")
     probe = -1.0  # most thresholds lie within ten decades of one: gallop down from there
     while probe > low:
-        if recovers(probe):
+        if excess(probe) <= 0:
             low = probe
             break
         high, probe = probe, 2 * probe
     else:
-        if hopeful and not recovers(low):
+        if hopeful and excess(low) > 0:
             return float("nan")
-    while high - low > RESOLUTION:
-        middle = (low + high) / 2
-        low, high = (middle, high) if recovers(middle) else (low, middle)
-    return (low + high) / 2
+    if excess(high) <= 0:
+        return high
+    return float(brentq(excess, low, high, xtol=ACCURACY))
 
 
 def point(

@@ -140,7 +140,7 @@ lasso = Experiment(
     "set: it falls like 1/log(1/r) where no coordinate leaves the path again, else to a small "
     "value.",
     {
-        "quick": Grid({"log": (10.0, 30.0, 100.0, 300.0, 1000.0), "seed": (0, 1, 2, 3)}, SETTING),
+        "quick": Grid({"log": (10.0, 30.0, 100.0, 300.0, 1000.0), "seed": (0, 1, 3)}, SETTING),
         "paper": Grid(
             {
                 "log": tuple(float(log) for log in np.geomspace(10, 10_000, 10).round()),

@@ -18,7 +18,7 @@ const $ = (id) => document.getElementById(id);
 const page = { scenes: [], scene: null, state: null, view: null, player: null, shown: null, connection: null };
 
 const LOOKED_AT = 4000; // milliseconds after which "computed in …" no longer lies over the picture
-let fading = null;
+let fading = null, warming = false;
 
 function say(text, bad = false) {
   $("status").textContent = text;
@@ -85,15 +85,18 @@ const heard = {
   },
   part(message) {
     if (asking.scene !== page.scene) return; // what was asked before the scene was changed
+    if (warming) { warming = false; say("computing…"); }
+    $("stage").classList.remove("stale");
     draw(message.name, message.data);
     if (message.name !== "data") answered();
   },
   end(message, newest) {
     if (newest) answered();
-    if (message.error) say(message.error, true);
+    warming = false;
+    if (message.error) { say(message.error, true); if (newest) $("stage").classList.add("stale"); } // what is drawn is of another state
     else if (asking.scene === page.scene) { page.view.ended?.(); say(`computed in ${Math.round(performance.now() - page.asked)} ms`); }
   },
-  warming() { say("loading this scene; the first time on this machine its code is compiled, which takes up to a minute"); asking.since = performance.now(); },
+  warming() { warming = true; say("loading this scene; the first time on this machine its code is compiled, which takes up to a minute"); asking.since = performance.now(); },
   code(message) { showCode(message.text); },
   file(message) { save(message.name, message.text); },
   lost(reason, was) {
@@ -132,6 +135,7 @@ function enter(scene, state) {
   $("caption").textContent = scene.caption;
   document.title = `${scene.title} · biasflow`;
   $("stage").replaceChildren();
+  $("stage").classList.remove("stale");
   $("data-tools").replaceChildren();
   const view = VIEWS[scene.name].view;
   page.player = new Player($("player"), (fraction, time) => page.view?.frame(fraction, time));
@@ -187,7 +191,7 @@ function dataTools(scene) {
     try {
       const { names, rows } = await readTable(input.files[0], page.view.holes), { most } = page.view;
       change(page.view.fromTable({ names, rows: most ? thinned(rows, most) : rows }));
-      read.textContent = `Read ${most < rows.length ? `${most} of ${rows.length} rows, evenly chosen` : `${rows.length} rows`}: ${names.slice(0, 6).join(", ").slice(0, 120)}`;
+      read.textContent = `Read ${most < rows.length ? `${most} of ${rows.length} rows, evenly chosen` : rows.length === 1 ? "one row" : `${rows.length} rows`}: ${names.slice(0, 6).join(", ").slice(0, 120)}`;
     } catch (error) { say(error.message, true); }
     input.value = "";
   });

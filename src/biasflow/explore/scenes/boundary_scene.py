@@ -66,7 +66,9 @@ RING = (
 FIELDS = {
     "log10_sigma": Exponent(
         "Size of the first weights, σ",
-        "To the left: a small start. To the right: a large one, which learns as a kernel first.",
+        "To the left: a small start. To the right: a large one, which learns as a kernel first. It "
+        "ends at 1e-2: from smaller ones the network can rest, before it separates anything, for "
+        "longer than a page waits.",
         -2.0,
         3.0,
         0.0,

@@ -16,6 +16,7 @@ from ...losses import SquareLoss
 from ...models import MatrixFactorisation
 from ..patience import DrawingPatience, drawn_flow, got_there
 from ..scene import (
+    LOG10,
     Exponent,
     Part,
     Preset,
@@ -36,7 +37,8 @@ FLOW_S, SECONDS = 2.0, 10.0
 """Seconds for a flow, and for a whole request."""
 LEARNT = 1e-5
 """Share of the first loss at which a film ends."""
-FRAMES = 80
+FRAMES = {False: 30, True: 80}
+"""Moments of the flow that is shown while the rest is computed, and of all of it."""
 EXPONENTS = (1.0, 0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0, -9.0, -12.0)
 """Of α, at which the norms of what is filled in are computed."""
 
@@ -56,7 +58,8 @@ SEEN = mask("x.xxx", "...x.", ".x.xx", "xx..x", ".xxx.")
 FIELDS = {
     "log10_alpha": Exponent(
         "Scale of the start, α",
-        "U and V start at α. Small: the rich regime. Large: the kernel regime.",
+        "U and V start at α. Small: the rich regime. Large: the kernel regime. It ends at 1e-12: "
+        "smaller weights are lost in the rounding of those that have grown beside them.",
         -12.0,
         1.0,
         -3.0,
@@ -108,8 +111,7 @@ def entries_of(state: State) -> tuple[tuple[int, int], tuple[Index, Index, Array
 def parts(state: State) -> Iterator[Part]:
     """Both completions of least norm, the flow, then norms at every scale."""
     yield "limit", limit_part(state)
-    problem = problem_of(state, 10.0 ** state["log10_alpha"])
-    yield "flow", flow_part(state, problem)
+    yield from flow_parts(state)
     yield from norms_parts(state)
 
 
@@ -149,16 +151,33 @@ def hidden_error(state: State, found: Array) -> float | None:
     return float(rounded(np.sqrt(np.mean((found - matrix)[hidden] ** 2)), 4))
 
 
-def flow_part(state: State, problem: Problem) -> dict[str, Any]:
+def flow_parts(state: State) -> Iterator[Part]:
+    """The flow until its first singular value has grown, then all of it."""
+    problem = problem_of(state, 10.0 ** state["log10_alpha"])
+    for t1 in (first_end(state), None):
+        try:
+            flow = drawn_flow(problem, DrawingPatience(FLOW_S), t1=t1, rtol=FLOW_RTOL)
+        except BiasflowError as error:
+            yield "flow", {"times": [], "said": f"no flow: {error}"}
+            return
+        yield "flow", flow_part(state, flow, t1 is None)
+
+
+def first_end(state: State) -> float:
+    """Twice as long as the largest singular value of what is seen needs to grow to size one: under
+    the sum of squares its factors grow at the rate 2σ."""
+    seen = np.where(np.array(state["seen"]) == 1, np.array(state["matrix"]), 0.0)
+    rate = 2 * float(np.linalg.norm(seen, 2))
+    return 2 * (1.0 + max(0.0, -state["log10_alpha"] * LOG10)) / rate
+
+
+def flow_part(state: State, flow: Any, last: bool) -> dict[str, Any]:
     """The matrix, its singular values and the loss at moments of the flow."""
-    try:
-        flow = drawn_flow(problem, DrawingPatience(FLOW_S), rtol=FLOW_RTOL)
-    except BiasflowError as error:
-        return {"times": [], "said": f"no flow: {error}"}
+    problem = flow.problem
     # the flow saves few steps: its dense output has those between
     many = np.unique([np.linspace(a, b, 6) for a, b in pairwise(flow.times)])
     losses = np.array([loss_at(problem, flow.at(t)) for t in many])
-    times = even_in_loss(many, losses, FRAMES, LEARNT)
+    times = even_in_loss(many, losses, FRAMES[last], LEARNT)
     matrices = np.stack([problem.model.effective(flow.at(t)) for t in times])
     end = problem.model.effective(flow.final)
     return {
@@ -168,6 +187,7 @@ def flow_part(state: State, problem: Problem) -> dict[str, Any]:
         "loss": rounded([loss_at(problem, flow.at(t)) for t in times], 4),
         "norm": rounded(np.linalg.norm(end, "nuc")),
         "hidden_error": hidden_error(state, end),
+        "last": last,
         "said": "" if got_there(flow) else f"The flow {flow.result.value}.",
     }
 
@@ -242,7 +262,7 @@ def as_python(state: State) -> str:
 def warm() -> None:
     """The first state: nothing here is compiled, but much is loaded."""
     for name, _ in parts(COMPLETION.start):
-        if name == "flow":
+        if name == "norms":
             return
 
 
@@ -279,5 +299,6 @@ COMPLETION = Scene(
     ),
     checked,
     warm,
-    "A matrix of at most 8 by 8, without a header; empty cells are hidden entries.",
+    "A matrix of at most 8 by 8, without a header; empty cells are hidden entries. Where the "
+    "largest entry is not between 0.09 and 9, all are divided by a power of ten.",
 )

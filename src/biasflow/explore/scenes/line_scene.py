@@ -95,16 +95,17 @@ def with_bias(x: Array) -> Array:
 
 def parts(state: State) -> Iterator[Part]:
     """The interpolators of least norm and of the tangent kernel, the flow in growing stretches,
-    then where it ends from other starts."""
+    whether the least norm has one curve only, then where the flow ends from other starts."""
     problem = problem_of(state, state["log10_lambda"])
     yield "limit", limit_part(problem, state)
     yield from film_parts(problem, state["log10_lambda"])
+    yield "unique", {"unique": only_one(frozen(problem.data))}
     yield from ending_parts(state)
 
 
 def limit_part(problem: Problem, state: State) -> dict[str, Any]:
     """Two ends that theory knows, on a grid."""
-    least, norm, proof, unique = least_norm(frozen(problem.data))
+    least, norm, proof = least_norm(frozen(problem.data))
     try:
         kernel, said = rounded(kernel_function(problem, state), 4), ""
     except BiasflowError:
@@ -115,21 +116,27 @@ def limit_part(problem: Problem, state: State) -> dict[str, Any]:
         "least": rounded(least, 4),
         "least_norm": rounded(norm),
         "proof": proof,
-        "unique": unique,
         "kernel": kernel,
         "said": said,
     }
 
 
 @lru_cache(32)
-def least_norm(key: Frozen) -> tuple[Array, float, dict[str, Any], bool | None]:
-    """The minimum-norm interpolator on the grid, its norm with its proof, and whether it is the
-    only one."""
+def least_norm(key: Frozen) -> tuple[Array, float, dict[str, Any]]:
+    """The minimum-norm interpolator on the grid, and its norm with its proof."""
+    from ...limits.neurons.least_norm import least_norm_alone
+
+    found = least_norm_alone(*thawed(key), time_s=LEAST_S)
+    return found(with_bias(GRID)), found.objective, bracketed(found.certificate)
+
+
+@lru_cache(32)
+def only_one(key: Frozen) -> bool | None:
+    """Whether that interpolator is the only one: a third of the time, and nobody waits for it."""
     from ...limits import min_norm_interpolator
 
-    found = min_norm_interpolator(*thawed(key), time_s=LEAST_S)
-    unique: bool | None = found.stats["unique"]
-    return found(with_bias(GRID)), found.objective, bracketed(found.certificate), unique
+    unique: bool | None = min_norm_interpolator(*thawed(key), time_s=LEAST_S).stats["unique"]
+    return unique
 
 
 def kernel_function(problem: Problem, state: State) -> Array:

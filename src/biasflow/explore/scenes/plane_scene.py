@@ -99,7 +99,10 @@ def alignment_part(data: Dataset, start: TwoLayerParams) -> dict[str, Any]:
     change; how fast it grows then; when its gates change for the last time."""
     from ...flows import early_alignment
 
-    found = early_alignment(data, start)
+    try:
+        found = early_alignment(data, start)
+    except BiasflowError as error:
+        return {"places": [], "until": None, "said": f"Where neurons gather is left open: {error}"}
     growing = found.rates > 0
     times = found.times[growing]
     return {
@@ -108,6 +111,7 @@ def alignment_part(data: Dataset, start: TwoLayerParams) -> dict[str, Any]:
         "rates": rounded(found.rates, 5),
         "until": rounded(float(np.max(times)) if times.size else 0.0, 5),
         "places": places(found.directions[growing], found.signs[growing], found.rates[growing]),
+        "said": "",
     }
 
 

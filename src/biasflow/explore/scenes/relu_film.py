@@ -24,11 +24,13 @@ LEARNT = 2e-5
 are missing, less than a pixel."""
 AT_REST = 1e-9
 """Share of the loss by which it must fall in a stretch: near a saddle it still does."""
-STRETCH, STRETCHES = 3.0, 7
+STRETCH, STRETCHES = 4.0, 6
 """The flow is integrated to an end, shown, and then to one so many times as far, so often at
 most."""
 SAVED = 600
 """Moments of a stretch at which its loss is known: more than a picture has columns to draw."""
+FLOATS = -690.0
+"""Logarithm of a norm below which its weights are no floats of full precision."""
 FRAMES = {False: 40, True: 110}
 """Moments of a stretch that is shown while the next is computed, and of the last."""
 
@@ -89,11 +91,21 @@ def learnt(problem: Problem) -> float:
 
 def first_end(problem: Problem, exponent: float) -> float:
     """Twice as long as the fastest neuron needs to grow to size one."""
+    rate = max(fastest_rate(problem), 1e-3)
+    return 2 * (1.0 + max(0.0, -exponent * LOG10)) / rate
+
+
+def fastest_rate(problem: Problem) -> float:
+    """At which a neuron grows; where rounding leaves that open, no neuron grows faster than by all
+    labels of one sign."""
     from ...flows import early_alignment
 
-    rates = early_alignment(problem.data, problem.start).rates
-    rate = max(float(np.max(rates)), 1e-3)
-    return 2 * (1.0 + max(0.0, -exponent * LOG10)) / rate
+    try:
+        return float(np.max(early_alignment(problem.data, problem.start).rates))
+    except BiasflowError:
+        X, y = problem.data.X, problem.data.y
+        lengths = [np.linalg.norm(X.T @ np.where(sign * y > 0, y, 0.0)) for sign in (1, -1)]
+        return float(max(lengths)) / len(y)
 
 
 def flow_part(flow: Any, last: bool, rests: bool) -> dict[str, Any]:
@@ -105,9 +117,7 @@ def flow_part(flow: Any, last: bool, rests: bool) -> dict[str, Any]:
     m, n = problem.start.a.size, problem.data.n
     until = learnt(problem) / float(flow.loss[0])
     times = even_in_loss(flow.times, flow.loss, FRAMES[last], until)
-    at = [flow.polar(t) for t in times]
-    units = np.stack([np.column_stack([unit.a, unit.W]) for unit, _ in at])
-    logs = np.stack([log for _, log in at])
+    times, units, logs = neurons_at(flow, times)
     slides = np.any(sliding(flow, times, m, n), axis=2)
     loss = np.interp(times, flow.times, flow.loss)
     return {
@@ -121,6 +131,32 @@ def flow_part(flow: Any, last: bool, rests: bool) -> dict[str, Any]:
         "last": last,
         "said": said(flow, rests) if last else "",
     }
+
+
+def neurons_at(flow: Any, wanted: Array) -> tuple[Array, Array, Array]:
+    """Times near those wanted, unit vectors (a, w, bias) of the neurons then, and logarithms of
+    their norms: at saved moments, which cost nothing; computed where the nearest of them is taken
+    already, or has neurons below every float."""
+    nearest = np.rint(np.interp(wanted, flow.times, np.arange(len(flow.times)))).astype(int)
+    taken, first = np.unique(nearest, return_index=True)
+    lowest = np.min(
+        flow.log_norms[taken], axis=1, initial=0.0, where=flow.log_norms[taken] > -np.inf
+    )
+    taken, first = taken[lowest > FLOATS], first[lowest > FLOATS]
+    logs, states = flow.log_norms[taken], flow.states
+    sizes = np.where(logs > -np.inf, np.exp(logs), 1.0)
+    units = np.concatenate([states.a[taken][..., None], states.W[taken]], axis=2)
+    units = units / sizes[..., None]
+    rest = np.setdiff1d(np.delete(wanted, first), flow.times[taken])
+    if not rest.size:
+        return flow.times[taken], units, logs
+    found = [flow.polar(t) for t in rest]
+    more = np.stack([np.column_stack([unit.a, unit.W]) for unit, _ in found])
+    times = np.concatenate([flow.times[taken], rest])
+    order = np.argsort(times)
+    units = np.concatenate([units, more])[order]
+    logs = np.concatenate([logs, np.stack([log for _, log in found])])[order]
+    return times[order], units, logs
 
 
 def plateaus(flow: Any) -> list[list[Any]]:

@@ -225,16 +225,19 @@ def distance(beta: Array, data: Dataset) -> float | None:
 
 
 def shallow_flow_parts(problem: Problem, exponent: float, log10_step: float) -> Iterator[Part]:
-    """The flow of two layers, which takes milliseconds, with its path of saddles and its bounds;
-    gradient descent where a step is given."""
-    flow = None
-    try:
-        flow = drawn_flow(problem, Patience(FLOW_S), rtol=FLOW_RTOL, method="compiled")
-        said = "" if got_there(flow) else f"The flow {flow.result.value}. {SHORT_OF_END}"
-        part = flow_part(flow, said)
-    except BiasflowError as error:
-        part = {**NO_FLOW, "said": f"no flow: {error}"}
-    yield "flow", part
+    """The flow of two layers until its first coefficient has grown, then all of it, with its path
+    of saddles and its bounds; gradient descent where a step is given."""
+    flow, patience = None, Patience(FLOW_S)
+    for t1 in (shallow_first_end(problem, exponent), None):
+        try:
+            flow = drawn_flow(problem, patience, t1=t1, rtol=FLOW_RTOL, method="compiled")
+            said = "" if got_there(flow) else f"The flow {flow.result.value}. {SHORT_OF_END}"
+            part = flow_part(flow, said)
+        except BiasflowError as error:
+            flow, part = None, {**NO_FLOW, "said": f"no flow: {error}"}
+        yield "flow", {**part, "last": t1 is None or flow is None}
+        if flow is None:
+            break
     yield "saddles", saddles_part(problem.data, exponent)
     if flow is not None:
         yield "bounds", bounds_part(problem, flow, np.array(part["times"]))
@@ -274,6 +277,12 @@ def deep_flow_parts(problem: Problem, exponent: float) -> Iterator[Part]:
         if stopped or not left:
             return
         t1 = STRETCH * t1
+
+
+def shallow_first_end(problem: Problem, exponent: float) -> float:
+    """Twice as long as the fastest weight needs to grow to size one: d/dt log w = 2|∇|."""
+    force = float(np.max(np.abs(problem.data.X.T @ problem.data.y)))
+    return (1.0 + max(0.0, -exponent * LOG10)) / force
 
 
 def deep_first_end(problem: Problem, exponent: float) -> float:

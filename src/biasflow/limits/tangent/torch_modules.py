@@ -126,8 +126,9 @@ class TorchFunction(TangentFunction):
         for block in self._passes(X):
             part = X[block]
             try:
-                with warnings.catch_warnings():  # PyTorch's own, when it first pushes forward
-                    warnings.simplefilter("ignore", DeprecationWarning)
+                with warnings.catch_warnings():  # PyTorch's own, when it first pushes forward:
+                    # a DeprecationWarning of earlier releases, a FutureWarning from 2.15 on
+                    warnings.filterwarnings("ignore", message=r".*torch\.jit")
                     pushed = jvp(lambda *w, part=part: self._columns(w, part), weights, step)[1]
             except (RuntimeError, NotImplementedError):  # no forward derivative
                 pushed = self._along(leaves, part, step)

@@ -77,14 +77,14 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
     state.points.some(([u, v, other], i) => i !== k && other !== label && Math.hypot(u - x, v - y) < 1.05 * APART);
 
   function drawPoints() {
-    const colour = (k) => state.points[k][2] > 0 ? "blue" : "red";
+    const { points } = state, colour = (k) => points[k][2] > 0 ? "blue" : "red";
     if (recorded) {
       plot.marks("points", state.points.map(([x, y], k) => [x, y, { colour: colour(k) }]), { radius: 7 });
       return;
     }
-    plot.handles("points", state.points, {
+    plot.handles("points", points, {
       colour, step: [0.02, 0.02],
-      name: (k) => `${colour(k)} point ${k + 1} at x ${nice(state.points[k][0])}, y ${nice(state.points[k][1])}; arrow keys move it, Delete removes it`,
+      name: (k) => `${colour(k)} point ${k + 1} at x ${nice(points[k][0])}, y ${nice(points[k][1])}; arrow keys move it, Delete removes it`,
       moved: (k, at, final) => {
         if (touches(at, state.points[k][2], k)) return;
         change({ points: state.points.map((point, i) => i === k ? [...at, point[2]] : point) }, final);
@@ -156,7 +156,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   function tell(fraction = player.at) {
     const rows = {};
     if (limit) rows["largest margin γ₁, all weights"] = `${bracket(limit.gamma1)} (${limit.neurons} neurons)`;
-    if (kernels) rows["largest margin γ₂, last layer"] = bracket(kernels.gamma2);
+    if (kernels) rows["largest margin γ₂, last layer, in units of its own norm"] = bracket(kernels.gamma2);
     if (kernels?.said) rows["tangent kernel"] = kernels.said;
     if (flow?.times.length) {
       const share = mixed(flow.margin, frameAt(fraction, flow.times.length));

@@ -49,11 +49,11 @@ export function view(stage, { scene, change, player, say, recorded }) {
     if (!flat) return;
     const range = plot.x.range[1] < 1.05 * reach || plot.x.range[1] > 4 * reach ? [-1.3 * reach, 1.3 * reach] : plot.x.range;
     plot.ranges(range, range);
-    const colour = (k) => state.rows[k][2] > 0 ? "blue" : state.rows[k][2] < 0 ? "red" : "quiet";
+    const { rows } = state, colour = (k) => rows[k][2] > 0 ? "blue" : rows[k][2] < 0 ? "red" : "quiet";
     if (recorded) { plot.marks("rows", state.rows.map(([x, y], k) => [x, y, { colour: colour(k) }]), { radius: 7 }); return; }
-    plot.handles("rows", state.rows, {
+    plot.handles("rows", rows, {
       colour, step: [0.02 * range[1], 0.02 * range[1]],
-      name: (k) => `input ${k + 1} at ${nice(state.rows[k][0])}, ${nice(state.rows[k][1])}, label ${nice(state.rows[k][2])}; arrow keys move it`,
+      name: (k) => `input ${k + 1} at ${nice(rows[k][0])}, ${nice(rows[k][1])}, label ${nice(rows[k][2])}; arrow keys move it`,
       moved: (k, at, final) => change({ rows: state.rows.map((row, i) => i === k ? [...at.map((value) => clamp(value, -1000, 1000)), row[2]] : row) }, final),
     });
   }

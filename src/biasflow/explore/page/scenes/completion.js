@@ -129,7 +129,7 @@ export function view(stage, { change, player, recorded }) {
       if (name === "flow") {
         now.say(value.said);
         flow = value.times.length ? value : null;
-        ended = Boolean(flow) && !flow.said;
+        ended = Boolean(flow) && flow.last && !flow.said;
         tell();
         if (!flow) { for (const each of [values, losses]) each.removeWhere(() => true); player.film([]); return; }
         const end = flow.times.at(-1);
@@ -153,7 +153,8 @@ export function view(stage, { change, player, recorded }) {
     fromTable({ rows }) {
       if (rows.length < 2 || rows.length > 8 || rows[0].length < 2 || rows[0].length > 8)
         throw new Error("this scene takes matrices from 2 by 2 to 8 by 8");
-      return { matrix: rows.map((line) => line.map((value) => value ?? 0)), seen: rows.map((line) => line.map((value) => value === null ? 0 : 1)) };
+      const largest = Math.max(...rows.flat().map((value) => Math.abs(value ?? 0))), unit = largest > 9 || largest < 0.09 ? 10 ** Math.floor(Math.log10(largest || 1)) : 1;
+      return { matrix: rows.map((line) => line.map((value) => value === null ? 0 : unit === 1 ? value : Number((value / unit).toPrecision(12)))), seen: rows.map((line) => line.map((value) => value === null ? 0 : 1)) };
     },
   };
 }

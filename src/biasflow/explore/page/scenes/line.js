@@ -77,8 +77,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       plot.marks("points", state.points, { colour: "ink", radius: 6 });
       return;
     }
-    plot.handles("points", state.points, {
-      colour: "ink", step: [0.05, 0.05], name: (k) => `point ${k + 1} at x ${nice(state.points[k][0])}, y ${nice(state.points[k][1])}; arrow keys move it, Delete removes it`,
+    const { points } = state; // a picture that is drawn anew before its points are still names the old ones
+    plot.handles("points", points, {
+      colour: "ink", step: [0.05, 0.05], name: (k) => `point ${k + 1} at x ${nice(points[k][0])}, y ${nice(points[k][1])}; arrow keys move it, Delete removes it`,
       moved: (k, at, final) => change({ points: state.points.map((point, i) => i === k ? apart(at, k) : point) }, final),
       removed: removePoint,
     });
@@ -192,6 +193,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
         if (flow) drawFlow(); else noFlow(value.said);
       }
       if (name === "plateaus" && flow) { flow = withPlateaus(flow, value.plateaus); drawFlow(); }
+      if (name === "unique" && limit) limit = { ...limit, ...value };
       if (name === "ending") { endings.set(value.log10_lambda, value.y); drawEnding(value.log10_lambda, value.y); }
       tell();
     },

@@ -76,7 +76,7 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   }
 
   function drawPoints() {
-    const colour = (k) => state.points[k][2] > 0 ? "blue" : state.points[k][2] < 0 ? "red" : "quiet";
+    const { points } = state, colour = (k) => points[k][2] > 0 ? "blue" : points[k][2] < 0 ? "red" : "quiet";
     plot.removeWhere((id) => id.startsWith("edge") || id.startsWith("ray"));
     state.points.forEach(([x, y], k) => {
       const size = Math.hypot(x, y) / 4;
@@ -84,9 +84,9 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
       plot.curve(`ray ${k}`, [0, x], [0, y], { colour: colour(k), width: 1.2, opacity: 0.5 });
     });
     if (recorded) { plot.marks("points", state.points.map(([x, y], k) => [x, y, { colour: colour(k) }]), { radius: 8 }); return; }
-    plot.handles("points", state.points, {
+    plot.handles("points", points, {
       colour, step: [0.05, 0.05], radius: 9,
-      name: (k) => `input ${k + 1} at ${nice(state.points[k][0])}, ${nice(state.points[k][1])} with label ${nice(state.points[k][2])}; arrow keys move it, Delete removes it`,
+      name: (k) => `input ${k + 1} at ${nice(points[k][0])}, ${nice(points[k][1])} with label ${nice(points[k][2])}; arrow keys move it, Delete removes it`,
       moved: (k, at, final) => {
         const [x, y] = away(at.map((value) => clamp(value, -2.5, 2.5)));
         const next = state.points.map((point, i) => i === k ? [x, y, point[2]] : point);
@@ -187,12 +187,14 @@ export function view(stage, { scene, change, player, say, tools, recorded }) {
   function tell() {
     const rows = {};
     if (limit?.places.length) rows["neurons gather"] = limit.places.slice(0, 4).map(({ neurons, sign, rate }) => `${neurons} ${sign > 0 ? "blue" : "red"}, growing as e^(${nice(rate)}·t)`).join("; ");
+    if (limit?.said) rows["neurons gather"] = limit.said;
     for (const { sign, time } of timeline?.groups ?? []) {
       const own = groups?.grown.find((each) => each.sign === sign);
       rows[`${sign > 0 ? "blue" : "red"} is half grown at`] = `t = ${nice(time)} by theory (λ → 0)${own ? `, t = ${nice(own.time)} in this flow` : ""}`;
     }
     if (timeline?.said) rows["exact timeline"] = timeline.said;
-    if (groups) rows["groups at the end"] = groups.groups.map(({ neurons, sign, share }) => `${neurons} ${sign > 0 ? "blue" : "red"} (${nice(100 * share)}%)`).join(", ") || "none";
+    if (groups) rows["groups at the end"] = groups.groups.slice(0, 6).map(({ neurons, sign, share }) => `${neurons} ${sign > 0 ? "blue" : "red"} (${nice(100 * share)}%)`).join(", ")
+      + (groups.groups.length > 6 ? `, and ${groups.groups.length - 6} smaller ones` : "") || "none";
     if (flow?.norm && least) rows["norm at the end"] = `${nice(flow.norm)}${flow.said ? ", of a network that does not fit all labels" : ""}${
       least.norm ? `; the least of all that fit is ${nice(least.norm)}, ${provenTo(least.proof)}` : ""}`;
     if (least?.said) rows["least norm"] = least.said;
