@@ -83,11 +83,10 @@ def deeper_flow(change):
     return spoil
 
 
-def wandering(flow, problem):
-    """Weights that turn away from the gradient by a tenth at every other look."""
-    turn = 1 + 0.2 * (np.arange(len(flow.times)) % 2)[:, None] * np.linspace(-1, 1, problem.data.d)
+def opposed(flow, problem):
+    """Weights of the other sign that grow along, at half the size: against the gradient."""
     return dataclasses.replace(
-        flow, states=type(flow.states)(flow.states.plus * turn, flow.states.minus)
+        flow, states=type(flow.states)(flow.states.plus, 0.5 * flow.states.plus)
     )
 
 
@@ -109,7 +108,7 @@ WORLDS = (
     World(S, "a margin 2% larger than the largest", larger_margin),
     World(S, "weights under another loss", another_flow("logistic")),
     World(S, "a margin that falls", falling_margin),
-    World(DEEP, "weights that keep turning", deeper_flow(wandering)),
+    World(DEEP, "weights that grow against the gradient", deeper_flow(opposed)),
     World(DEEP, "an angle that stays", deeper_flow(standing)),
     World(DEEP, "a start that does not matter", forgotten_start),
 )
