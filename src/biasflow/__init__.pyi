@@ -31,6 +31,7 @@ from ._core.results import (
     Trajectory as Trajectory,
 )
 from .diagnostics import (
+    certify as certify,
     conservation_laws as conservation_laws,
 )
 from .experiments import (

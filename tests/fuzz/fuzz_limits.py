@@ -220,6 +220,13 @@ def limit_entries() -> dict[str, Entry]:
             {"network": particles, "X": planar, "y": classes, "time_s": 5.0},
             {**X_labels, "network": OBJECT, "weights": VECTOR, "gap": TOLERANCE},
         ),
+        "certify": Entry(
+            ("certify",),
+            bf.certify,
+            {"network": particles, "X": planar, "y": classes, "time_s": 5.0},
+            {**X_labels, "network": OBJECT, "gap": TOLERANCE, "tolerance": NUMBER, "key": COUNT},
+            finite=False,
+        ),
         "polish": Entry(
             ("polish", "as_particles"),
             bf.limits.polish,

@@ -3,6 +3,7 @@
 import since_average_worlds
 import since_law_worlds
 import since_line_worlds
+import since_margin_worlds
 import since_saddle_worlds
 import since_separable_worlds
 
@@ -11,6 +12,7 @@ PARTS = (
     since_saddle_worlds,
     since_law_worlds,
     since_line_worlds,
+    since_margin_worlds,
     since_separable_worlds,
 )
 """Modules of worlds, one for each topic."""

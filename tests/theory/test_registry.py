@@ -38,8 +38,8 @@ IDS = {
         "fig1 fig2 fig3 fig4ab fig4cd fig4e fig4f fig5 fig6 descent scales",
     ),
     "S": (
-        "lasso lasso-path saddles laws laws-decay line separable separable-deep",
-        "lasso saddles laws line separable",
+        "lasso lasso-path saddles laws laws-decay line certify separable separable-deep",
+        "lasso saddles laws line certify separable",
     ),
 }
 """All statements and figures of four papers, and what is here of later ones."""

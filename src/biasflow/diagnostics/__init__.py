@@ -1,5 +1,5 @@
 """What a flow did, and what it could do: bounds on its speed, phases, arrival, clusters,
-whether it is a mirror flow, and what it conserves."""
+whether it is a mirror flow, what it conserves, and how far its margin is from the largest."""
 
 from .arrival import Arrival, time_to
 from .bounds import ConvergenceBounds, LocalBounds, convergence_bounds, local_bounds
@@ -11,6 +11,8 @@ from .lasso_gaps import LassoGap, lasso_gap
 from .law_formulas import Law
 from .loss_phases import Phase, phases
 from .margin_bounds import MarginBound, margin_bound
+from .margin_ladder import Polish
+from .network_certificates import NetworkCertificate, certify
 from .neuron_clusters import Cluster, Kink, clusters, kinks
 from .operator import inverse_norm
 from .transport_distances import transport_distance
@@ -27,7 +29,10 @@ __all__ = [
     "LawDrift",
     "LocalBounds",
     "MarginBound",
+    "NetworkCertificate",
     "Phase",
+    "Polish",
+    "certify",
     "clusters",
     "commuting_defect",
     "conservation_laws",

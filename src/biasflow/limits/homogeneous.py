@@ -220,8 +220,12 @@ def margin_kkt(
     inputs = read_inputs(X)
     y = labels("y", y, len(inputs))
     at = tangent(network, params, inputs, output, memory_b)
-    degree = _homogeneous(at, inputs)
-    q = y * at.predictions(inputs)
+    return kkt_at(at, inputs, y, _homogeneous(at, inputs))
+
+
+def kkt_at(at: Tangent, X: Array, y: Array, degree: Homogeneity) -> MarginKkt:
+    """The same of a network that is known to be homogeneous, at these weights."""
+    q = y * at.predictions(X)
     if np.min(q) <= 0:
         k = int(np.argmin(q))
         raise AssumptionError(
@@ -232,21 +236,21 @@ def margin_kkt(
     shrink = least ** (-1 / L)
     theta = tuple(shrink * leaf for leaf in at.leaves)
     size, scaled = norm(theta), Tangent(at.function, theta, at.memory)
-    lam = _multipliers(scaled, inputs, y, q / least, size, L)
-    left = _minus(theta, scaled, inputs, lam * y)
+    lam = margin_multipliers(scaled.kernel(X), y, q / least, size, L)
+    left = _minus(theta, scaled, X, lam * y)
     complementarity = float(np.max(lam * (q / least - 1))) * L / size**2
     return MarginKkt(
         least / norm(at.leaves) ** L, lam, norm(left) / size, complementarity, size, degree
     )
 
 
-def _multipliers(at: Tangent, X: Array, y: Array, q: Array, size: float, L: float) -> Array:
+def margin_multipliers(K: Array, y: Array, q: Array, size: float, L: float) -> Array:
     """λ ≥ 0 that minimises ‖θ − Σλ_ih_i‖²/‖θ‖² + Σ_i(λ_i(q_i − 1)L/‖θ‖²)², h_i = ∇q_i(θ).
 
     With ⟨h_i, θ⟩ = Lq_i (Euler) and BBᵀ the Gram matrix of the h_i, the first term is ‖Bᵀλ −
-    c‖²/‖θ‖² and a constant, Bc = Lq.
+    c‖²/‖θ‖² and a constant, Bc = Lq. K: the Gram matrix of the ∇f(θ, x_i); size: ‖θ‖.
     """
-    B = y[:, None] * kernel_factor(at.kernel(X))
+    B = y[:, None] * kernel_factor(K)
     c, *_ = np.linalg.lstsq(B, L * q, rcond=None)
     rows = np.vstack([B.T / size, np.diag((q - 1) * L / size**2)])
     lam, _ = nnls(rows, np.append(c / size, np.zeros(q.size)), maxiter=30 * q.size)

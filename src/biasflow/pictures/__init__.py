@@ -7,6 +7,7 @@ from .flow_pictures import flow_picture
 from .labelled_arrays import flow_table, limit_table
 from .lasso_pictures import lasso_picture
 from .limit_pictures import certificate_picture, data_picture, limit_picture
+from .network_pictures import network_picture
 
 __all__ = [
     "certificate_picture",
@@ -18,4 +19,5 @@ __all__ = [
     "lasso_picture",
     "limit_picture",
     "limit_table",
+    "network_picture",
 ]

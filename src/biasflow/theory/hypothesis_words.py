@@ -16,6 +16,11 @@ MEANINGS = {
     "resolved": "The comparison is with linear programs over many neurons, which take seconds for "
     "up to forty inputs that are neither far out nor close together; the solver itself has no such "
     "limits.",
+    "plane of classes": "A data set with two columns and labels 1 and −1; networks have no biases "
+    "here.",
+    "obtuse": "Then a neuron along one input does not see the others, and one neuron each is a "
+    "KKT point; `bf.certify` itself asks for nothing of the kind.",
+    "two classes": "With one class a constant is the best classifier.",
     "bent": "Labels on a straight line cost nothing with a free affine part, and nothing can be "
     "compared.",
     "mirror": "The model's predictor moves as if gradient descent were made in other coordinates: "

@@ -284,6 +284,53 @@ SINCE: tuple[Paper, ...] = (
 }""",
         ("S/line",),
     ),
+    Paper(
+        "LyuLi2020",
+        "K. Lyu, J. Li",
+        "Gradient descent maximizes the margin of homogeneous neural networks",
+        2020,
+        "directions of gradient flow tend to KKT points of the margin problem",
+        """@inproceedings{LyuLi2020,
+  author    = {Lyu, Kaifeng and Li, Jian},
+  title     = {Gradient descent maximizes the margin of homogeneous neural networks},
+  booktitle = {International Conference on Learning Representations},
+  year      = {2020},
+  note      = {arXiv:1906.05890, 2019}
+}""",
+        ("S/certify",),
+    ),
+    Paper(
+        "JiTelgarsky2020",
+        "Z. Ji, M. Telgarsky",
+        "Directional convergence and alignment in deep learning",
+        2020,
+        "the direction of gradient flow converges",
+        """@inproceedings{JiTelgarsky2020,
+  author    = {Ji, Ziwei and Telgarsky, Matus},
+  title     = {Directional convergence and alignment in deep learning},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {33},
+  year      = {2020},
+  note      = {arXiv:2006.06657}
+}""",
+        ("S/certify",),
+    ),
+    Paper(
+        "VardiShamirSrebro2022",
+        "G. Vardi, O. Shamir, N. Srebro",
+        "On margin maximization in linear and ReLU networks",
+        2022,
+        "KKT points of the margin problem need not be optimal, not even locally",
+        """@inproceedings{VardiShamirSrebro2022,
+  author    = {Vardi, Gal and Shamir, Ohad and Srebro, Nathan},
+  title     = {On margin maximization in linear and {ReLU} networks},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {35},
+  year      = {2022},
+  note      = {arXiv:2110.02732}
+}""",
+        ("S/certify",),
+    ),
 )
 """The papers of S, by the keys of their citations."""
 

@@ -2,9 +2,17 @@
 
 from ..experiment import Experiment
 from .averages_figure import lasso
+from .certified_figure import certified
 from .conservation_figure import laws_figure
 from .line_figure import line
 from .separable_figure import separable_figure
 from .vanishing_figure import saddles
 
-EXPERIMENTS: tuple[Experiment, ...] = (lasso, saddles, laws_figure, line, separable_figure)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    lasso,
+    saddles,
+    laws_figure,
+    line,
+    certified,
+    separable_figure,
+)

@@ -104,15 +104,19 @@ def f1_max_margin(
         positive_int("key", key, least=0),
     )
     data = read_labelled(without_bias(X, bias), y)
-    found = _zero(data) if data.conflict is not None else _largest(data, gap, time_s, key)
+    found = _zero(data) if data.conflict is not None else largest_margin(data, gap, time_s, key)
     found = replace(found, stats={**found.stats, "data": dataset((X, y))})
     return replace(found, predictor=without_column) if bias == "column" else found
 
 
-def _largest(data: Labelled, gap: float, time_s: float, key: int) -> Limit[Particles]:
+def largest_margin(
+    data: Labelled, gap: float, time_s: float, key: int, extra: Neurons | None = None
+) -> Limit[Particles]:
+    """γ₁ of distinct inputs, from random neurons and `extra` ones, in rationals where inputs lie on
+    a line and floats have too few digits."""
     began = time.monotonic()
-    found = as_limit(margin_bracket(data, gap, time_s, key), data, gap)
-    if found.certificate.kind == "exact" or data.rows.shape[1] > 2:
+    found = as_limit(margin_bracket(data, gap, time_s, key, extra), data, gap)
+    if found.certificate.kind == "exact" or data.rows.shape[1] > 2 or not data.biased:
         return found
     return _on_a_line(found, data, gap, max(began + time_s, time.monotonic() + LAST_S))
 
@@ -210,10 +214,10 @@ def _shortfall(line: LineBracket, data: Labelled) -> float:
 
 def first_weights(data: Labelled) -> Array:
     """The weights of the kernel max margin: cheap, and near those sought."""
-    from .kernel_classifiers import kernel_in_floats
+    from .kernel_classifiers import kernel_of_rows
 
     kernel = (
-        kernel_in_floats(data.rows[:, :-1]) if data.y.size <= LARGE else np.full((1, 1), np.inf)
+        kernel_of_rows(data.rows, data.rows) if data.y.size <= LARGE else np.full((1, 1), np.inf)
     )
     return (
         nearest_weights(kernel, data.y)
@@ -270,8 +274,9 @@ def _note(bracket: LevelBracket, data: Labelled) -> str:
     if bracket.guess >= bracket.upper or bracket.guess_weights is None:
         return ""
     faces = exact_effort(data.rows, bracket.guess_weights) / data.rows.shape[1]
+    dim = data.rows.shape[1] - data.biased
     return (
-        f"inputs of dimension {data.rows.shape[1] - 1}: {faces:.1g} faces are too many for an "
+        f"inputs of dimension {dim}: {faces:.1g} faces are too many for an "
         "exact search in the time given; "
         f"the upper bound is proven by {bracket.proof or 'faces under other weights'}"
     )

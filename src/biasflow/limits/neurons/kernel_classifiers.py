@@ -61,7 +61,11 @@ def kernel_in_floats(
     """As `arc_cosine_kernel`, infinite where it overflows."""
     one_of("activation", activation, ACTIVATIONS)
     A = augmented(X)
-    B = A if other is None else augmented(other, A.shape[1] - 1)
+    return kernel_of_rows(A, A if other is None else augmented(other, A.shape[1] - 1), activation)
+
+
+def kernel_of_rows(A: Array, B: Array, activation: str = "relu") -> Array:
+    """The same of inputs with their bias coordinate, or of others that have none."""
     lengths, others = row_lengths(A)[:, None], row_lengths(B)[None]
     theta = _angles(A / lengths, B / others.T)
     p, cosine = A.shape[1], np.cos(theta)

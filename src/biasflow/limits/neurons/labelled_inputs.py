@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, Index, has_bias, labels, matrix, one_of
-from ...errors import InputError
+from ...errors import AssumptionError, InputError
 from ...models import augmented
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """Distinct inputs with their bias coordinate, rows (k, d+1), labels (k,), and the sample each
-    stands for (first).
+    stands for (first). biased: whether there is one; without it rows are (k, d).
 
     group: the distinct input of each sample given, (n,).
     conflict: two samples of equal input and opposite labels, if there are; then every margin is
@@ -27,6 +27,7 @@ class Labelled:
     first: Index
     group: Index
     conflict: tuple[int, int] | None
+    biased: bool = True
 
     def spread(self, p: Array) -> Array:
         """Weights on the distinct inputs as weights on the samples given."""
@@ -89,7 +90,25 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
             "X: its last column is one for every sample; give the inputs without a bias column, "
             "which is added here, or say bias='column'"
         )
-    _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    return _distinct(augmented(X), y)
+
+
+def read_rows(X: ArrayLike, y: ArrayLike) -> Labelled:
+    """The same for networks without biases: inputs (n, d) as they are, none of them zero."""
+    X = matrix("X", X)
+    y = labels("y", y, X.shape[0])
+    zero = np.flatnonzero(~np.any(X, axis=1))
+    if zero.size:
+        raise AssumptionError(
+            "margin",
+            f"input {zero[0]} is zero, and a network without biases is zero there: its margin "
+            "cannot be positive; leave it out, or give the first layer a bias",
+        )
+    return replace(_distinct(X, y), biased=False)
+
+
+def _distinct(rows: Array, y: Array) -> Labelled:
+    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
     differs = np.flatnonzero(y != y[first][group])
     conflict = None
@@ -98,6 +117,4 @@ def read_labelled(X: ArrayLike, y: ArrayLike) -> Labelled:
         conflict = (int(first[group[mine]]), mine)
     order = np.argsort(first)
     place = np.argsort(order)
-    return Labelled(
-        augmented(X)[first[order]], y[first[order]], first[order], place[group], conflict
-    )
+    return Labelled(rows[first[order]], y[first[order]], first[order], place[group], conflict)

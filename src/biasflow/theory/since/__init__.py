@@ -4,6 +4,7 @@ from . import (
     averages,
     damped,
     deep_separable,
+    global_margins,
     kept_quantities,
     least_norms_on_a_line,
     separable_directions,
@@ -16,6 +17,7 @@ CLAIMS = (
     + kept_quantities.CLAIMS
     + damped.CLAIMS
     + least_norms_on_a_line.CLAIMS
+    + global_margins.CLAIMS
     + separable_directions.CLAIMS
     + deep_separable.CLAIMS
 )

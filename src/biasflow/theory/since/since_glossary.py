@@ -95,4 +95,15 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "b": "b_j, its bias",
         "θ": "all weights of the network; ½‖θ‖² is at least Σ|a_j|‖(w_j, b_j)‖",
     },
+    "S/certify": {
+        "f": "the function that a network computes, Σ_j a_j(⟨w_j, x⟩)₊",
+        "a": "a_j, output weight of neuron j",
+        "w": "w_j, input weights of neuron j",
+        "x": "an input; x_i that of sample i",
+        "y": "y_i, the label of sample i, 1 or −1",
+        "θ": "all weights of the network; ‖θ‖² is the sum of their squares",
+        "γ₁": "the largest min_i y_if(x_i)/‖θ‖² over networks of any width",
+        "c": "any positive number",
+        "L": "the loss Σe^{−y_if(x_i)}",
+    },
 }

@@ -80,4 +80,16 @@ WORDS: dict[str, Words] = {
         "straight lines from sample to sample; with penalised biases one, with few kinks. Whether "
         "your network has a skip connection, and whether its biases decay, changes the answer.",
     ),
+    "S/certify": Words(
+        "No two-layer network has a larger normalised margin than γ₁, and training may stop short",
+        "Divide the margin of a two-layer ReLU network by the sum of squares of its weights: no "
+        "width and no weights give more than one number of the data, which can be computed. "
+        "Training the network until its direction settles gives a point at which no small change "
+        "of the weights helps to first order. Such a point need not have the largest margin: one "
+        "neuron for every sample is one wherever samples are at obtuse angles, and has less.",
+        "`bf.certify(network, X, y)` says which share of the largest margin your classifier has, "
+        "with a proof, and what keeps it from the rest: unbalanced layers, masses, a missing "
+        "neuron, or training that has not converged. A small KKT residual alone does not mean "
+        "that the classifier is the best of its kind.",
+    ),
 }
