@@ -30,8 +30,7 @@ def test_errors_cover_raw_gradients(loss, scale):
     start = bf.models.DiagonalParams(*(scale * np.exp(rng.uniform(-1, 1, (2, 8)))))
     problem = bf.Problem(TWO, (X, y), loss, start)
     times = np.array([0.05, 1.0, 30.0, 1e3])
-    flow = bf.gradient_flow(problem, times=times)
-    assert flow.stats["method"] == "separable"
+    flow = bf.gradient_flow(problem, times=times, method="separable")
     true = bf.gradient_flow(problem, times=times, method="weights", rtol=1e-11)
     for own, other in zip(flow.states, true.states, strict=True):
         assert np.all(np.max(np.abs(own - other), axis=1) <= flow.error + true.error)
@@ -44,7 +43,8 @@ def test_negative_weights_keep_their_signs():
     X, y = classes(2)
     rng = np.random.default_rng(6)
     start = bf.models.DiagonalParams(-np.exp(rng.uniform(-1, 0, 8)), np.exp(rng.uniform(-1, 0, 8)))
-    flow = bf.gradient_flow(bf.Problem(TWO, (X, y), bf.ExponentialLoss(), start), t1=5.0)
+    problem = bf.Problem(TWO, (X, y), bf.ExponentialLoss(), start)
+    flow = bf.gradient_flow(problem, t1=5.0, method="separable")
     assert np.all(flow.final.plus < 0) and np.all(flow.final.minus > 0)
 
 
@@ -103,7 +103,7 @@ def test_inseparable_data_are_refused_but_followed_for_a_time():
             call()
     X = np.vstack([X, [[1.0, -1.0]]])
     problem = bf.Problem(TWO, (X, np.append(y, 1.0)), bf.ExponentialLoss(), scale=0.5)
-    flow = bf.gradient_flow(problem, t1=20.0)
+    flow = bf.gradient_flow(problem, t1=20.0, method="separable")
     true = bf.gradient_flow(problem, t1=20.0, method="weights", rtol=1e-11)
     gap = np.max(np.abs(TWO.effective(flow.final) - TWO.effective(true.final)))
     assert gap <= flow.predictor_error[-1] + true.predictor_error[-1]
@@ -152,10 +152,27 @@ def test_paths_show_themselves():
     assert len(path.plot().axes) == 2
 
 
-def test_dense_output_is_the_flow():
+@pytest.mark.parametrize("loss", [bf.ExponentialLoss(), bf.LogisticLoss()])
+def test_errors_cover_times_inside_steps(loss):
+    """A step from the same place ends there: no interpolation that errors do not tell of."""
     X, y = classes(6)
-    problem = bf.Problem(TWO, (X, y), bf.ExponentialLoss(), scale=0.3)
-    flow = bf.gradient_flow(problem, t1=50.0)
-    for t in (0.7, 11.0):
-        true = bf.gradient_flow(problem, times=[t]).final
-        assert TWO.effective(flow.at(t)) == pytest.approx(TWO.effective(true), rel=1e-3, abs=1e-4)
+    problem = bf.Problem(TWO, (X, y), loss, scale=0.1)
+    flow = bf.gradient_flow(problem, t1=1e3, method="separable")
+    inside = np.linspace(1, len(flow.times) - 2, 9).astype(int)
+    times = 0.6 * flow.times[inside] + 0.4 * flow.times[inside + 1]
+    true = bf.gradient_flow(problem, times=times, method="weights", rtol=1e-11)
+    for k, t, plus, minus, off in zip(inside, times, *true.states, true.error, strict=True):
+        found = flow.at(t)
+        apart = max(np.max(np.abs(found.plus - plus)), np.max(np.abs(found.minus - minus)))
+        assert apart <= max(flow.error[k : k + 2]) + off
+
+
+def test_weights_stay_the_method_where_no_norm_is_asked_for():
+    """Its tolerance is tighter, its samples unlimited, its starts may have zeros."""
+    X, y = classes(6)
+    problem = bf.Problem(TWO, (X, y), bf.LogisticLoss(), scale=0.3)
+    assert bf.gradient_flow(problem, t1=1.0).stats["method"] == "weights"
+    capped = bf.gradient_flow(problem, log_norm=3.0)
+    assert capped.stats["method"] == "separable" and capped.log_norm[-1] == pytest.approx(3.0)
+    two = bf.gradient_flow(problem, log_norm=3.0, starts=[problem.start, TWO.init(0.4, dim=8)])
+    assert [flow.stats["method"] for flow in two] == ["separable"] * 2

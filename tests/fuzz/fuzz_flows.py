@@ -121,7 +121,14 @@ def flow_entries() -> dict[str, Entry]:
             two, bf.ExponentialLoss(), start, planar, classes, LABELS, log_norm=3.0
         ),
         "flow separable": flow_entry(
-            diagonal, logistic, diagonal.init(0.5, dim=3), planar, classes, LABELS, t1=5.0
+            diagonal,
+            logistic,
+            diagonal.init(0.5, dim=3),
+            planar,
+            classes,
+            LABELS,
+            t1=5.0,
+            method="separable",
         ),
         "direction_path": Entry(
             ("direction_path", "DirectionPath"),

@@ -347,12 +347,13 @@ METHODS: tuple[FlowMethod, ...] = (
     Events(),
     Margin(),
     Factored(),
-    Separable(),
     Weights(),
     RoundedKinks(),
     Dual(compiled=True),
+    Separable(),
 )
-"""In the order in which they are asked whether they fit."""
+"""In the order in which they are asked whether they fit; with a log-norm to end at, those that know
+such an end come first."""
 
 
 @renamed(model="problem", ds="data", params0="start")
@@ -395,11 +396,12 @@ def gradient_flow(
         your own (`flows.FlowMethod`): 'dual' (`flows.Dual`, through the mirror form, any
         initialisation scale), 'events' (`flows.Events`, two-layer ReLU networks under the square
         loss; the trajectory's events are GateEvents), 'margin' (`flows.Margin`, two-layer networks
-        under exponential and logistic losses), 'separable' (`flows.Separable`, diagonal networks
-        of depth two under the same), 'factored' (`flows.Factored`, matrix
+        under exponential and logistic losses), 'factored' (`flows.Factored`, matrix
         factorisations), 'weights' (`flows.Weights`, integrates w itself), 'general'
         (`flows.RoundedKinks`, deep ReLU networks of at most 400 weights); 'compiled'
-        (`flows.Dual(compiled=True)`) is 'dual' for hypentropies, much faster once it is compiled.
+        (`flows.Dual(compiled=True)`) is 'dual' for hypentropies, much faster once it is compiled;
+        'separable' (`flows.Separable`, diagonal networks of depth two under exponential and
+        logistic losses, at any norm), the first where there is a log_norm to end at.
     throw : bool
         Whether to raise where the integration gave up; else what there is comes back.
     log_norm : float, optional
@@ -467,7 +469,7 @@ def gradient_flow(
     problems = from_starts(asked, starts)
     # the first alone, so that nobody waits for the same compilation
     first, others = follow(problems[0]), problems[1:]
-    if others and _chosen(method, _in_own_units(problems[0])).side_by_side:
+    if others and _chosen(method, _in_own_units(problems[0]), log_norm).side_by_side:
         return (first, *in_threads(follow, others))
     return (first, *map(follow, others))
 
@@ -492,7 +494,8 @@ def _follow(
     deadline = deadline_of(time_s)
     units = own_units(asked)
     own, (end, wanted) = units.problem(asked), units.ends(t1, times)
-    chosen = _with_words(_chosen(method, own if asked.in_floats else asked), log_norm, branch)
+    of = own if asked.in_floats else asked
+    chosen = _with_words(_chosen(method, of, log_norm), log_norm, branch)
     chosen.check(asked)
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     request = FlowRequest.of(end, tolerance, wanted, deadline)
@@ -535,10 +538,13 @@ def _ends(method: Any) -> bool:
     return isinstance(method, FlowMethod) and method.ends
 
 
-def _chosen(method: str | FlowMethod | None, problem: Problem) -> FlowMethod:
+def _chosen(
+    method: str | FlowMethod | None, problem: Problem, log_norm: float | None = None
+) -> FlowMethod:
     """The method asked for, or the first that fits, or a refusal."""
     if method is None:
-        return _first_that_fits(problem)
+        capped = log_norm is not None and Separable().cannot(problem) is None
+        return Separable() if capped else _first_that_fits(problem)
     instance("method", method, (str, FlowMethod))
     if isinstance(method, str):
         named = {m.name: m for m in METHODS}

@@ -227,41 +227,11 @@ def _weights(problem: Problem, frame: DualFrame, eta: Array) -> DiagonalParams:
 
 
 def _at(problem: Problem, march: SeparableMarch, t: float) -> DiagonalParams:
-    """Between two steps: s by the cubic in σ that the ends and their p fix, σ by that in log t."""
-    frame = march.frame
+    """Inside a step: by a step that ends there, known as well as the one that was taken."""
     if t == 0:
         return DiagonalParams(*(np.array(leaf) for leaf in problem.start))
-    clock = np.array([state.log_time for state in march.states])
-    k = int(np.clip(np.searchsorted(clock, np.log(t)), 1, len(clock) - 1))
-    one, other = march.states[k - 1], march.states[k]
-    h, low, high = other.sigma - one.sigma, 0.0, 1.0
-    for _ in range(100):
-        x = (low + high) / 2
-        elapsed = _elapsed(one, other, h, x)
-        low, high = (x, high) if np.logaddexp(one.log_time, elapsed) < np.log(t) else (low, x)
-    rise = other.s - one.s
-    s = one.s + _cubic(rise, h * one.p, h * other.p, high)
-    return _weights(problem, frame, frame.eta(s))
-
-
-def _cubic(rise: Array, first: Array, last: Array, x: float) -> Array:
-    """The cubic from zero to `rise` with these slopes."""
-    return np.asarray(x * rise + x * (1 - x) * ((first - rise) * (1 - x) + (rise - last) * x))
-
-
-def _elapsed(one: State, other: State, h: float, x: float) -> float:
-    """log of the time until a share x of a step, its rate between the ends' geometrically, scaled
-    so that the whole step takes what it took."""
-
-    def raw(share: float) -> float:
-        slope = other.log_rate - one.log_rate
-        grown = share if abs(slope) < 1e-12 else np.expm1(slope * share) / slope
-        return float(np.log(h * max(grown, 1e-300)))
-
-    with np.errstate(divide="ignore", over="ignore"):
-        before = one.log_time - other.log_time
-        whole = other.log_time + float(np.log(-np.expm1(before))) if before < 0 else -np.inf
-    return whole + raw(x) - raw(1.0)
+    frame = march.frame
+    return _weights(problem, frame, frame.eta(march.at(float(np.log(t))).s))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -161,6 +161,17 @@ class SeparableMarch:
                 return Result.CLOCK
         return Result.STEP_LIMIT
 
+    def at(self, log_time: float) -> State:
+        """The state at a time inside a step, where a shorter one from the same place ends."""
+        ends = [state.log_time for state in self.states]
+        k = int(np.searchsorted(ends, log_time))
+        if k == len(ends):
+            return self.states[-1]
+        if abs(ends[k] - log_time) <= AT_GOAL:
+            return self.states[k]
+        before, after = self.states[k - 1 : k + 1]
+        return self._until(before, after.sigma - before.sigma, partial(_beyond, log_time), 1.0)
+
     def _first_step(self, state: State) -> float:
         frame = self.frame
         place = frame.place(frame.eta0, floor=-np.inf)

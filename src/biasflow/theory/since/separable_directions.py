@@ -23,8 +23,11 @@ from scipy.optimize import linprog
 from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Limit
+from ..._numerics.exact_sums import as_integers
 from ...flows import DirectionPath, direction_path
 from ...limits import l1_max_margin, l2_max_margin
+from ...limits.rank import integer_ranks
+from ...limits.rational_games import exact_game
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import DiagonalNetwork
 from ..evidence import Evidence
@@ -40,8 +43,6 @@ GROWN = 1.5
 """Log-norm beyond the one from which the bound speaks, up to which raw gradients are followed."""
 SEPARATED = 10.0
 """S̃ in units of log n from which the bound speaks."""
-TIED = 1e-9
-"""Relative difference below which a coordinate shares the largest |Zᵀp|."""
 PROGRAM_ERROR = 1e-7
 """What a linear program's optimum is off by at most."""
 
@@ -219,17 +220,26 @@ def _separated(problem: Any) -> str | None:
 
 def _one_direction(problem: Any) -> str | None:
     """Every optimal b is supported on T = {j : |Zᵀp|_j = γ} and has margin γ on the samples p > 0:
-    where the columns T of their rows are independent there is one."""
-    Z, best = signed_rows(problem), best_direction(problem)
-    p = best.stats["weights"]
-    pulls = np.abs(p @ Z)
-    pulls = pulls / np.max(pulls)
-    tight = np.flatnonzero(pulls >= 1 - TIED)
-    rows = Z[p > 0][:, tight]
-    values = np.linalg.svd(rows / np.max(np.abs(rows)), compute_uv=False)
-    if values.size == tight.size and values[-1] > TIED:
+    where the columns T of their rows are independent there is one. In integers, for an optimal p:
+    ranks modulo primes are never above those over the rationals."""
+    Z = as_integers(signed_rows(problem)).entries
+    # a game of some samples is the whole game where its a loses nothing on the others
+    some = best_direction(problem).stats["weights"] > 0
+    both = np.hstack([Z, -Z])
+    game = exact_game(both[some])
+    if game is None or min(both @ game.a) == min(both[some] @ game.a):
+        Z = Z[some]
+    else:
+        game = exact_game(both)
+    if game is None:
+        return "whether one direction has the largest margin in ℓ1 is open: too many samples"
+    pulls = np.abs(game.p @ Z)
+    tight = np.flatnonzero(pulls == np.max(pulls))
+    # integer_ranks leaves the last column out of the first rank
+    rows = np.hstack([Z[game.p > 0][:, tight], np.zeros((np.sum(game.p > 0), 1), dtype=int)])
+    if integer_ranks(rows.astype(object))[0] == tight.size:
         return None
-    return "several directions share the largest margin in ℓ1, or nearly"
+    return "it is not shown that one direction alone has the largest margin in ℓ1"
 
 
 DEPTH_TWO = Hypothesis("depth", "the network has depth two", on_problem(_two_layers))
