@@ -2,10 +2,11 @@
 error, and what comes out of it: a trajectory, or the path of directions to any norm.
 
 The rate. Let N = Σ(w₊² + w₋²) = Σ√(β² + r²), S̃ = −log Σℓ(−u_i) of the exponential loss, ds = p·dσ.
-Then dN/dσ = 4p·u and dS̃/dσ = pᵀKp ≥ 4(p·u)²/N by Cauchy and Schwarz, and p·u ≥ S̃: the margin S̃/N
-never falls (Lyu and Li 2020, for homogeneous networks). It is at most γ, the largest margin in ℓ1,
-and γσ ≤ ‖Zᵀs‖_∞, so that log N ≥ log(r/2) + 4γσ where N has grown from β = 0; with
-dlog N/dσ ≤ 4(S̃ + log n)/N this gives, for all σ₁ < σ,
+Then dN/dσ = 4p·u and dS̃/dσ = pᵀKp ≥ 4(p·u)²/N by Cauchy and Schwarz, and p·u ≥ S̃: where
+p·u ≥ 0, so once S̃ ≥ 0, the margin S̃/N never falls (Lyu and Li 2020, for homogeneous networks);
+before, that is seen and not shown. It is at most γ, the largest margin in ℓ1, and γσ ≤ ‖Zᵀs‖_∞, so
+that log N ≥ log(r/2) + 4γσ where N has grown from β = 0; with dlog N/dσ ≤ 4(S̃ + log n)/N this
+gives, for all σ₁ < σ,
 
     γ − S̃/N ≤ (log(2N₁/r) − 4γσ₁ + 4·log n·∫dσ/N)/(4(σ − σ₁)),
 
