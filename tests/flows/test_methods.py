@@ -14,6 +14,7 @@ CLASSES = bf.Dataset(PLANE.X, [1.0, 1.0, -1.0])
 HALF = bf.SquareLoss("half")
 DIAGONAL = bf.Problem(bf.DiagonalNetwork(2), DATA, HALF, scale=0.3)
 RELU = bf.Problem(bf.TwoLayer(5, 2), PLANE, bf.SquareLoss("half-mean"), scale=0.1)
+SEPARABLE = bf.Problem(bf.DiagonalNetwork(2), CLASSES, bf.LogisticLoss(), scale=0.5)
 CLASSIFIER = bf.Problem(bf.SignedTwoLayer(8, 2), CLASSES, bf.SmoothMargin(), scale=0.5)
 MATRIX = bf.Problem(
     bf.MatrixFactorisation((2, 2), 4),
@@ -81,6 +82,7 @@ FITTING = {
     "compiled": (bf.flows.Dual(compiled=True), DIAGONAL),
     "events": (bf.flows.Events(), RELU),
     "margin": (bf.flows.Margin(), CLASSIFIER),
+    "separable": (bf.flows.Separable(), SEPARABLE),
     "factored": (bf.flows.Factored(), MATRIX),
     "weights": (bf.flows.Weights(), DIAGONAL),
     "general": (bf.flows.RoundedKinks(), DEEP),
@@ -156,7 +158,7 @@ def test_options_of_a_method():
     np.testing.assert_array_equal(flow.states.W, 8 * norms[0].states.W)
     with pytest.raises(bf.errors.RefusedError, match="branch: a choice for method 'events'"):
         bf.gradient_flow(DIAGONAL, branch=1)
-    with pytest.raises(bf.errors.RefusedError, match="log_norm: a cap for method 'margin'"):
+    with pytest.raises(bf.errors.RefusedError, match="log_norm: a cap for methods 'margin'"):
         bf.gradient_flow(DIAGONAL, log_norm=3.0)
     with pytest.raises(bf.errors.InputError, match="branch"):
         bf.gradient_flow(RELU, t1=0.1, method=bf.flows.Events(branch=-1))

@@ -120,6 +120,24 @@ def flow_entries() -> dict[str, Entry]:
         "flow exponential": flow_entry(
             two, bf.ExponentialLoss(), start, planar, classes, LABELS, log_norm=3.0
         ),
+        "flow separable": flow_entry(
+            diagonal,
+            logistic,
+            diagonal.init(0.5, dim=3),
+            planar,
+            classes,
+            LABELS,
+            t1=5.0,
+            method="separable",
+        ),
+        "direction_path": Entry(
+            ("direction_path", "DirectionPath"),
+            lambda X, y, scale, **rest: bf.flows.direction_path(
+                bf.Problem(diagonal, (X, y), bf.ExponentialLoss(), scale=scale), **rest
+            ),
+            {"X": planar, "y": classes, "scale": 0.5, "log_norm": 30.0, "time_s": TIME_S},
+            {"X": MATRIX, "y": LABELS, "scale": SCALE, "log_norm": SCALE},
+        ),
         "flow deep": flow_entry(deep, mean, deep.init(0.7, key=1), small, target, t1=1.0),
         "flow fixed directions": flow_entry(fixed, half, fixed_start, small, target, t1=3.0),
         "flow factorisation": Entry(

@@ -77,6 +77,11 @@ def flow_problems():
         squared.init(0.3, key=1),
         {"t1": 3.0, "method": "weights"},
     )
+    diagonal = bf.DiagonalNetwork(2)
+    for loss in (bf.ExponentialLoss(), bf.SmoothMargin(bf.LogisticLoss())):
+        title = f"separable {type(loss).__name__}"
+        start = diagonal.init(0.3, dim=3)
+        problems[title] = (diagonal, labelled, loss, start, {"t1": 30.0, "method": "separable"})
     deep = bf.DeepNetwork((3, 6, 6, 1))
     problems["general deep"] = (
         deep,

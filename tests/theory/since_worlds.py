@@ -7,6 +7,7 @@ import since_margin_worlds
 import since_parametrisation_worlds
 import since_relu_worlds
 import since_saddle_worlds
+import since_separable_worlds
 
 PARTS = (
     since_average_worlds,
@@ -16,6 +17,7 @@ PARTS = (
     since_margin_worlds,
     since_relu_worlds,
     since_parametrisation_worlds,
+    since_separable_worlds,
 )
 """Modules of worlds, one for each topic."""
 WORLDS = [world for part in PARTS for world in part.WORLDS]

@@ -186,6 +186,7 @@ def test_inconsistent_labels_are_refused_where_the_claim_needs_them_and_harmless
                 "not orthogonal",
                 "positive multiples",
                 "different labels",
+                "labels other than ±1",
             )
         )
     else:

@@ -39,8 +39,8 @@ IDS = {
     ),
     "S": (
         "lasso lasso-path saddles laws laws-decay line certify extremal relu-saddles spurious "
-        "parametrisation",
-        "lasso saddles laws line certify relu-saddles parametrisation",
+        "parametrisation separable separable-deep",
+        "lasso saddles laws line certify relu-saddles parametrisation separable",
     ),
 }
 """All statements and figures of four papers, and what is here of later ones."""

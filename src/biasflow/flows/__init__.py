@@ -11,6 +11,7 @@ from .methods import (
     FlowMethod,
     Margin,
     RoundedKinks,
+    Separable,
     Weights,
     gradient_flow,
 )
@@ -26,11 +27,13 @@ from .relu import (
     saddle_limit,
 )
 from .saddle_paths import saddle_path
+from .separable import DirectionPath, direction_path
 
 __all__ = [
     "METHODS",
     "Alignment",
     "Branch",
+    "DirectionPath",
     "Dual",
     "Events",
     "Factored",
@@ -41,7 +44,9 @@ __all__ = [
     "ReluSaddle",
     "ReluSaddlePath",
     "RoundedKinks",
+    "Separable",
     "Weights",
+    "direction_path",
     "early_alignment",
     "gradient_flow",
     "limit",

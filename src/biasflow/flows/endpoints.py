@@ -14,7 +14,7 @@ from .._core.problems import Dataset, MirrorProblem, Problem, dataset
 from .._core.results import Limit
 from .._core.trees import leaves
 from ..errors import InputError, RefusedError
-from ..limits import bregman_projection, f1_max_margin, mirror_limit
+from ..limits import bregman_projection, f1_max_margin, l1_max_margin, mirror_limit
 from ..losses import Loss, MarginLoss, SmoothMargin, SquareLoss, needs_square
 from ..models import (
     DiagonalNetwork,
@@ -25,6 +25,7 @@ from ..models import (
     TwoLayer,
     no_mirror_form,
 )
+from . import separable
 from .relu.orthogonal_limit import saddle_limit
 
 PROJECTION = "R, Theorem 2.2"
@@ -32,6 +33,7 @@ PROJECTION = "R, Theorem 2.2"
 BOUNDARY = "R, Theorem 2.3"
 VANISHING = "B, Theorem 1: the start's scale → 0"
 DIRECTION = "C, Theorem 3: the direction of networks of unbounded width, if it converges"
+SEPARABLE = "Pesme, Dragomir and Flammarion 2024: the direction, of largest ℓ1 margin if one has it"
 KNOWN = (
     "no theorem says where it goes from here. From large starts it follows "
     "bf.limits.tangent_interpolator (W, §3); from vanishing ones ReLU networks on orthogonal data "
@@ -61,7 +63,8 @@ def limit(
     the flow from λ·start ends as λ → 0 (B, Theorem 1); value: the network; the flow from the start
     itself ends as near to it as the start is small. A `TwoLayer` network under an exponential or
     logistic loss, inputs with a bias column, goes in direction to the classifier of largest margin
-    in F1, if it is wide (C, Theorem 3); value: `Particles`.
+    in F1, if it is wide (C, Theorem 3); value: `Particles`. A `DiagonalNetwork` of depth two under
+    these losses goes in direction to the largest ℓ1 margin (S/separable); value: β/‖β‖₁.
 
     Parameters
     ----------
@@ -150,9 +153,33 @@ def _of_networks(problem: Problem, time_s: float) -> Limit[Any]:
                 "known"
             )
         return dataclasses.replace(margin, source=DIRECTION)
+    if isinstance(loss, MarginLoss | SmoothMargin) and isinstance(model, DiagonalNetwork):
+        return _separable(problem)
     raise RefusedError(
         f"limit: no theorem here says where a {type(model).__name__} goes under "
         f"{type(loss).__name__}; bf.gradient_flow and bf.train follow it"
+    )
+
+
+def _separable(problem: Problem) -> Limit[Any]:
+    """The direction of a diagonal network on separable data; value: β/‖β‖₁."""
+    model, data = problem.model, problem.data
+    if model.depth > 2:
+        raise RefusedError(
+            f"limit: at depth {model.depth} the direction on separable data depends on the start "
+            f"(S/separable-deep): a KKT point of the ℓ_(2/{model.depth}) margin, of which there "
+            "are many; bf.gradient_flow follows it"
+        )
+    reason = separable.refusal(problem)
+    if reason is not None:
+        raise RefusedError(f"limit: {reason}")
+    separable.needs_separation(problem)
+    Z = problem.loss.checked(data.y)[:, None] * data.X
+    found = l1_max_margin(np.hstack([Z, -Z]))
+    a = found.value[: data.d] - found.value[data.d :]
+    stats = {**found.stats, "support": np.flatnonzero(a)}
+    return dataclasses.replace(
+        found, value=a, stats=stats, source=SEPARABLE, predictor=model.predictions_of
     )
 
 

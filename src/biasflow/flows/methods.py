@@ -31,7 +31,7 @@ from ..models import (
     nonsmooth,
 )
 from ..models.model import MirrorForm
-from . import margin
+from . import margin, separable
 from .endings import judged, returned
 from .factored import check_start, integrate_factored
 from .mirror.compiled_flow import refusal
@@ -285,6 +285,45 @@ class Margin(FlowMethod):
 
 
 @dataclass(frozen=True)
+class Separable(FlowMethod):
+    """Diagonal networks of depth two under losses without a minimiser: implicit in the
+    n-dimensional dual, whatever the norm has grown to; `flows.direction_path` goes beyond floats.
+
+    log_norm: the value of log Σ(w₊² + w₋²) to end at.
+
+    Examples
+    --------
+    >>> data = bf.Dataset([[1.0, 0.5], [-1.0, 0.5]], [1.0, -1.0])
+    >>> loss = bf.SmoothMargin(bf.LogisticLoss())
+    >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, loss, scale=1e-3)
+    >>> flow = bf.gradient_flow(problem, method=bf.flows.Separable(log_norm=300.0))
+    >>> print(round(flow.margin[-1], 6), round(flow.log_norm[-1]))
+    1.0 300
+    """
+
+    log_norm: float | None = None
+
+    name = "separable"
+    rtol = 1e-6
+
+    @property
+    def ends(self) -> bool:
+        return self.log_norm is not None
+
+    def check(self, problem: Problem) -> None:
+        separable.check(problem, self.log_norm)
+
+    def in_units(self, log_unit: float) -> FlowMethod:
+        return self if self.log_norm is None else Separable(self.log_norm - 2 * log_unit)
+
+    def refuses(self, problem: Problem) -> str | None:
+        return separable.refusal(problem)
+
+    def integrate(self, problem: Problem, request: FlowRequest) -> Trajectory[Any]:
+        return separable.integrate_separable(problem, request, self.log_norm)
+
+
+@dataclass(frozen=True)
 class RoundedKinks(FlowMethod):
     """Small deep networks: kinks are rounded, the weights integrated; a flow with sharper kinks
     measures the error."""
@@ -311,8 +350,10 @@ METHODS: tuple[FlowMethod, ...] = (
     Weights(),
     RoundedKinks(),
     Dual(compiled=True),
+    Separable(),
 )
-"""In the order in which they are asked whether they fit."""
+"""In the order in which they are asked whether they fit; with a log-norm to end at, those that know
+such an end come first."""
 
 
 @renamed(model="problem", ds="data", params0="start")
@@ -347,7 +388,7 @@ def gradient_flow(
         The time to end at. None: until the loss is 1e-20 of its start, or stationary; losses
         without a minimiser need an end.
     rtol : float, optional
-        Relative tolerance; 1e-8, for 'margin' 1e-4, unless said otherwise.
+        Relative tolerance; 1e-8, for 'margin' 1e-4, for 'separable' 1e-6, unless said otherwise.
     times : array of shape (T,), optional
         Where to save; by default every step.
     method : str or FlowMethod, optional
@@ -358,13 +399,16 @@ def gradient_flow(
         under exponential and logistic losses), 'factored' (`flows.Factored`, matrix
         factorisations), 'weights' (`flows.Weights`, integrates w itself), 'general'
         (`flows.RoundedKinks`, deep ReLU networks of at most 400 weights); 'compiled'
-        (`flows.Dual(compiled=True)`) is 'dual' for hypentropies, much faster once it is compiled.
+        (`flows.Dual(compiled=True)`) is 'dual' for hypentropies, much faster once it is compiled;
+        'separable' (`flows.Separable`, diagonal networks of depth two under exponential and
+        logistic losses, at any norm), the first where there is a log_norm to end at.
     throw : bool
         Whether to raise where the integration gave up; else what there is comes back.
     log_norm : float, optional
-        `Margin(log_norm=…)`: the value of log Σ‖w‖² to end at. Such flows tell margin, log_norm,
-        sample_weights and smooth_time, C's clock, and for the mean risk log_time, the logarithm of
-        its own. There C's (1/m)Σφ is the plain sum of weights over √m, in the same time.
+        `Margin(log_norm=…)`, `Separable(log_norm=…)`: the value of log Σ‖w‖² to end at. Such flows
+        tell margin, log_norm, sample_weights and smooth_time, C's clock, and for the mean risk
+        log_time, the logarithm of its own. There C's (1/m)Σφ is the plain sum of weights over √m,
+        in the same time.
     log_scale : float or array of shape (m,), optional
         How small the start is, without a floor for 'events': one number, or one for each neuron.
         States are then zero as long as they are below float range; polar(t) has unit neurons and
@@ -425,7 +469,7 @@ def gradient_flow(
     problems = from_starts(asked, starts)
     # the first alone, so that nobody waits for the same compilation
     first, others = follow(problems[0]), problems[1:]
-    if others and _chosen(method, _in_own_units(problems[0])).side_by_side:
+    if others and _chosen(method, _in_own_units(problems[0]), log_norm).side_by_side:
         return (first, *in_threads(follow, others))
     return (first, *map(follow, others))
 
@@ -450,7 +494,8 @@ def _follow(
     deadline = deadline_of(time_s)
     units = own_units(asked)
     own, (end, wanted) = units.problem(asked), units.ends(t1, times)
-    chosen = _with_words(_chosen(method, own if asked.in_floats else asked), log_norm, branch)
+    of = own if asked.in_floats else asked
+    chosen = _with_words(_chosen(method, of, log_norm), log_norm, branch)
     chosen.check(asked)
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     request = FlowRequest.of(end, tolerance, wanted, deadline)
@@ -493,10 +538,13 @@ def _ends(method: Any) -> bool:
     return isinstance(method, FlowMethod) and method.ends
 
 
-def _chosen(method: str | FlowMethod | None, problem: Problem) -> FlowMethod:
+def _chosen(
+    method: str | FlowMethod | None, problem: Problem, log_norm: float | None = None
+) -> FlowMethod:
     """The method asked for, or the first that fits, or a refusal."""
     if method is None:
-        return _first_that_fits(problem)
+        capped = log_norm is not None and Separable().cannot(problem) is None
+        return Separable() if capped else _first_that_fits(problem)
     instance("method", method, (str, FlowMethod))
     if isinstance(method, str):
         named = {m.name: m for m in METHODS}
@@ -520,11 +568,12 @@ def _with_words(
             )
         method = Events(branch)
     if log_norm is not None:
-        if not isinstance(method, Margin):
+        if not isinstance(method, Margin | Separable):
             raise RefusedError(
-                f"log_norm: a cap for method 'margin', which {method.name!r} does not know"
+                "log_norm: a cap for methods 'margin' and 'separable', which "
+                f"{method.name!r} does not know"
             )
-        method = Margin(log_norm)
+        method = dataclasses.replace(method, log_norm=log_norm)
     return method
 
 

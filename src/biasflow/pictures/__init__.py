@@ -1,6 +1,7 @@
 """Records as pictures, films and labelled arrays: what `.plot()`, `.animate()` and `.to_xarray()`
 give."""
 
+from .direction_pictures import direction_picture
 from .films import flow_film
 from .flow_pictures import flow_picture
 from .labelled_arrays import flow_table, limit_table
@@ -12,6 +13,7 @@ from .saddle_pictures import extremal_picture, relu_path_picture
 __all__ = [
     "certificate_picture",
     "data_picture",
+    "direction_picture",
     "extremal_picture",
     "flow_film",
     "flow_picture",

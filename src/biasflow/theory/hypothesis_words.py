@@ -150,6 +150,13 @@ MEANINGS = {
     "acute": "All angles between inputs are acute, as with a large bias column, and all labels "
     "are positive.",
     "tiny start": "Weights of at most 1e-3, among them a positive neuron that is active somewhere.",
+    "S/separable unique": "True of random inputs. Where two directions tie, the start says which "
+    "mixture of them comes.",
+    "S separable": "Some hyperplane through zero has all samples on the right side.",
+    "S balanced": "The positive and the negative weights of each coefficient begin equal.",
+    "S depth": "Depth two and deeper networks behave differently on separable data.",
+    "S loss": "The bounds are derived for the exponential loss; the logistic one joins it later.",
+    "S/separable-deep ahead": "One weight is so far ahead that its coordinate must win.",
     "S/saddles general": "True of random labels, unless two jumps nearly coincide.",
     "commuting": "Pulling the predictor in one direction and then in another ends where the other "
     "order ends (`bf.diagnostics.find_potential` looks).",

@@ -7,6 +7,7 @@ from .conservation_figure import laws_figure
 from .line_figure import line
 from .parametrisation_figure import parametrisation
 from .relu_saddles_figure import relu_saddles
+from .separable_figure import separable_figure
 from .vanishing_figure import saddles
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -17,4 +18,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     certified,
     relu_saddles,
     parametrisation,
+    separable_figure,
 )

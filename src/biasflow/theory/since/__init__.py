@@ -4,10 +4,12 @@ from . import (
     averages,
     commuting_gradients,
     damped,
+    deep_separable,
     global_margins,
     kept_quantities,
     least_norms_on_a_line,
     relu_saddles,
+    separable_directions,
     vanishing_starts,
 )
 
@@ -20,4 +22,6 @@ CLAIMS = (
     + global_margins.CLAIMS
     + relu_saddles.CLAIMS
     + commuting_gradients.CLAIMS
+    + separable_directions.CLAIMS
+    + deep_separable.CLAIMS
 )

@@ -46,6 +46,10 @@ PAIR = {
     "a": "a_j, output weight of neuron j",
     "w": "w_j, input weights of neuron j",
 }
+SEPARABLE = {
+    "N": "the squared norm of the weights, Σ(w₊² + w₋²)",
+    "S̃": "the soft-min of the margins: minus the logarithm of the sum of the losses",
+}
 SINCE_CLAIMS: dict[str, dict[str, str]] = {
     "S/lasso": LASSO,
     "S/lasso-path": {
@@ -54,6 +58,22 @@ SINCE_CLAIMS: dict[str, dict[str, str]] = {
         "L": "log(‖β(∞)‖_∞/2α²)",
         "F": "F(w₀), the predictor at the start",
         "w₀": "the weights at the start",
+    },
+    "S/separable": SEPARABLE
+    | {
+        "a": "the direction of largest ℓ1 margin, ‖a‖₁ = 1",
+        "γ": "the largest ℓ1 margin: the largest margin of a predictor of ℓ1 norm one",
+        "r": "the least 2|w₊w₋|, which the flow keeps",
+        "n": "the number of samples",
+        "σ": "the clock of the smooth margin: how far the samples have pulled, in all",
+        "σ₁": "any moment before σ",
+        "N₁": "N at σ₁",
+    },
+    "S/separable-deep": SEPARABLE
+    | {
+        "θ": "the angle between the weights and the gradient of S̃",
+        "w": "all weights of the network",
+        "ℓ_{2/D}": "of the norm (Σ|β_j|^{2/D})^{D/2}, which is none: it is not convex",
     },
     "S/saddles": {
         "c": "the shape of the start: the weights are α·c",

@@ -76,6 +76,26 @@ WORDS: dict[str, Words] = {
         "A small start costs more than time: on such data no width helps. "
         "`bf.flows.relu_saddle_path` calls such an end spurious.",
     ),
+    "S/separable": Words(
+        "On separable data depth two goes to the largest ℓ1 margin, whatever the start",
+        "Classify separable data with a diagonal network of depth two. Its weights grow for ever, "
+        "and the direction of its coefficients tends to the one with the largest margin for its "
+        "ℓ1 norm. Once all samples are well classified the margin for the squared norm of the "
+        "weights never falls, and what it lacks is at most a constant over the logarithm of the "
+        "norm.",
+        "Large starts only postpone the sparse direction: the norm at which it comes grows with "
+        "the start, and training may never reach it. `bf.flows.direction_path(problem)` shows the "
+        "direction at any norm, `bf.limit(problem)` its end.",
+    ),
+    "S/separable-deep": Words(
+        "Deeper diagonal networks on separable data go where the start says",
+        "With depth three and more a weight that is ahead runs away, and the direction of the "
+        "coefficients is no longer a matter of the data alone. What is left is that the weights "
+        "tend to be parallel to the gradient of the margin, on average over the logarithm of the "
+        "norm; many directions have that.",
+        "Do not expect the largest margin from a deep diagonal network: its features are those "
+        "with the largest weights at the start.",
+    ),
     "S/line": Words(
         "What interpolants of least norm look like on a line",
         "The least norm of a two-layer ReLU network for a function on a line is the total change "
