@@ -85,10 +85,10 @@ def draw(summary: xarray.Dataset) -> Any:
     one = summary.isel(key=0)
     for k, scale in enumerate(one["log10_scale"].values):
         run = one.sel(log10_scale=scale)
-        colour, label = COLOURS[k % len(COLOURS)], f"α = 1e{scale:g}"
+        colour, label = COLOURS[k % len(COLOURS)], f"α = {10.0**scale:g}"
         near.plot(GROWTH, run["from_l2"], color=colour, label=label)
-        far.plot(GROWTH, np.maximum(run["from_l1"], FLOOR), color=colour, label=label)
-        rate.plot(GROWTH, np.maximum(run["deficit"], FLOOR), color=colour, label=label)
+        far.plot(GROWTH, np.maximum(run["from_l1"], FLOOR), color=colour)
+        rate.plot(GROWTH, np.maximum(run["deficit"], FLOOR), color=colour)
     words = "log-norm less that of the start"
     near.set(xlabel=words, ylabel="ℓ1 distance from the largest ℓ2 margin", xscale="log")
     titled(near, "large starts come near the kernel's direction")
@@ -96,11 +96,11 @@ def draw(summary: xarray.Dataset) -> Any:
     far.set(xscale="log", yscale="log", xlim=(GROWTH[0], 300))
     titled(far, "and leave it as the norm grows")
     limit = np.log(16.0) / GROWTH
-    rate.plot(GROWTH, limit, "--", color=MUTED, label="log 2d/(log-norm), for large starts")
+    rate.plot(GROWTH, limit, "--", color=MUTED, label="bound for large α")
     rate.set(xlabel=words, ylabel="1 − margin/γ", xscale="log", yscale="log")
     titled(rate, "the bound, and a power of the norm below it")
-    for axis in (near, far, rate):
-        axis.legend(fontsize=7)
+    near.legend(fontsize=7)
+    rate.legend(fontsize=7, loc="upper right")
     return figure
 
 
@@ -110,8 +110,9 @@ separable_figure = Experiment(
     "et al. 2020 and Pesme, Dragomir & Flammarion 2024), to log-norms of 5e4 beyond the start. (a) "
     "From large starts the direction first comes near that of the largest ℓ2 margin, from small "
     "ones it does not. (b) All leave it for the largest ℓ1 margin once the norm has grown from "
-    "that of the start. (c) What the margin lacks, with the bound like one over the log-norm: on "
-    "one data set it falls faster in the end, like a power of the norm.",
+    "that of the start. (c) What the margin lacks, with the bound for large starts, log 2d over "
+    "the growth of the log-norm: on one data set it falls faster in the end, "
+    "like a power of the norm.",
     {
         "quick": Grid({"log10_scale": (-2.0, 0.0, 2.0, 5.0), "key": (0,)}, {}),
         "paper": Grid(
