@@ -62,7 +62,8 @@ def test_directions_of_classifiers():
         (lambda: _problem(bf.TwoLayer(4, 6), bf.LogisticLoss()), "bias column"),
         (lambda: _problem(bf.TwoLayer(4, 6), HALF), "not orthogonal"),
         (lambda: _problem(bf.MatrixFactorisation((3, 2), 6), HALF), "min_nuclear_norm"),
-        (lambda: _problem(bf.DiagonalNetwork(2), bf.LogisticLoss()), "no theorem here"),
+        (lambda: _problem(bf.DiagonalNetwork(3), bf.LogisticLoss()), "depends on the start"),
+        (lambda: _problem(bf.SignedTwoLayer(4, 6), bf.LogisticLoss()), "no theorem here"),
     ],
 )
 def test_what_no_theorem_says_is_refused(problem, words):

@@ -131,7 +131,7 @@ def flow_entries() -> dict[str, Entry]:
             method="separable",
         ),
         "direction_path": Entry(
-            ("direction_path", "DirectionPath"),
+            (),
             lambda X, y, scale, **rest: bf.flows.direction_path(
                 bf.Problem(diagonal, (X, y), bf.ExponentialLoss(), scale=scale), **rest
             ),
@@ -172,7 +172,7 @@ def flow_entries() -> dict[str, Entry]:
             finite=False,
         ),
         "relu_saddle_path": Entry(
-            ("relu_saddle_path", "ReluSaddle", "ReluSaddlePath"),
+            (),
             lambda X, y, a, W: bf.flows.relu_saddle_path(
                 bf.Dataset(X, y), bf.models.TwoLayerParams(a, W)
             ),

@@ -162,7 +162,7 @@ def limit_entries() -> dict[str, Entry]:
             residual=split_misfit,
         ),
         "extremal_vectors": Entry(
-            ("extremal_vectors", "ExtremalVectors"),
+            (),
             lambda X, y: bf.limits.extremal_vectors(bf.Dataset(X, y)),
             {"X": small, "y": target},
             X_y,

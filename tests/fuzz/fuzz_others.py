@@ -82,7 +82,7 @@ def diagnostic_entries() -> dict[str, Entry]:
             finite=False,
         ),
         "find_potential": Entry(
-            ("find_potential", "FoundPotential", "Loop", "FollowedPotential"),
+            (),
             lambda G, start, **rest: bf.diagnostics.find_potential(G, start, **rest).limit(
                 [[1.0, 2.0]], [3.0]
             ),

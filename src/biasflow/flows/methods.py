@@ -348,9 +348,9 @@ METHODS: tuple[FlowMethod, ...] = (
     Margin(),
     Factored(),
     Weights(),
+    Separable(),
     RoundedKinks(),
     Dual(compiled=True),
-    Separable(),
 )
 """In the order in which they are asked whether they fit; with a log-norm to end at, those that know
 such an end come first."""

@@ -232,7 +232,7 @@ def nan_start():
         (
             (SMOOTH, DATA, bf.SquareLoss(), STARTS[SMOOTH]),
             {"log_norm": 3.0},
-            "log_norm: a cap for method 'margin'",
+            "log_norm: a cap for methods 'margin' and 'separable'",
         ),
         (
             (DIAGONAL, DATA, bf.SmoothMargin(), DIAGONAL.init(1.0, dim=3)),
