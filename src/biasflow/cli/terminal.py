@@ -29,7 +29,7 @@ def one_line(id: str, text: str, source: str = OWN) -> str:
     room = max(shutil.get_terminal_size((130, 24)).columns - ID_WIDTH - 3, 40)
     if sys.stdout.isatty() and len(text) > room:
         text = text[: room - 1] + "…"
-    return f"  {id:<{ID_WIDTH}}{text}"
+    return f"  {id:<{ID_WIDTH - 1}} {text}"
 
 
 def contents() -> Iterator[str]:
