@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.integrate import DOP853
 
-from .._core.arguments import Array
+from .._core.arguments import Array, Index
 
 Field = Callable[[Array], Array]
 """y to y′; time does not enter."""
@@ -17,8 +17,8 @@ STAGES = DOP853.n_stages
 SAFETY, LEAST_FACTOR, MOST_FACTOR = 0.9, 0.2, 6.0
 EXPONENT = -1 / 8
 FLOOR = 1e-15
-"""Of a component's own size, relative to the largest there is: rounding of its field is no
-error."""
+"""Of a component's size, relative to the largest that its group has had: rounding of its field is
+no error."""
 MOST_STEPS = 3000
 FIRST_STEP = 1e-3
 LEAST_STEP = 1e-7
@@ -38,13 +38,20 @@ def step(field: Field, y: Array, first: Array, h: float) -> tuple[Array, Array]:
 
 
 def steps(
-    field: Field, y: Array, reach: float, rtol: float, least_step: float = 0.0
+    field: Field,
+    y: Array,
+    reach: float,
+    rtol: float,
+    least_step: float = 0.0,
+    groups: Index | None = None,
 ) -> Iterator[tuple[float, Array]]:
     """(t, y) after every step up to t = reach. Ends earlier where steps become shorter than the
-    least, or than rounding: a pole, or a kink."""
+    least, or than rounding: a pole, or a kink. groups: numbers of the groups of components that
+    have a unit in common; one of all where none are given."""
     t, h = 0.0, min(FIRST_STEP, reach)
     slope = field(y)
-    size = np.maximum(np.abs(y), FLOOR * np.max(np.abs(y), initial=0.0))
+    labels = np.zeros(y.size, int) if groups is None else groups
+    size, tops = np.abs(y), group_tops(y, labels)
     for _ in range(MOST_STEPS):
         if t >= reach:
             return
@@ -52,7 +59,8 @@ def steps(
         with np.errstate(all="ignore"):
             end, slopes = step(field, y, slope, h)
             sizes = np.maximum(size, np.abs(end))
-            scale = rtol * sizes + FLOOR * np.max(sizes, initial=0.0)
+            tops = np.maximum(tops, group_tops(np.where(np.isfinite(end), end, 0.0), labels))
+            scale = np.maximum(rtol * sizes + FLOOR * tops, 1e-300)
             fifth, third = h * (E5 @ slopes) / scale, h * (E3 @ slopes) / scale
             worst = np.max(np.abs(fifth), initial=0.0)
             # Hairer's combination, component by component
@@ -70,9 +78,18 @@ def steps(
             return
 
 
-def followed(field: Field, y: Array, reach: float, rtol: float) -> Array | None:
+def group_tops(y: Array, labels: Index) -> Array:
+    """The largest |component| of the group of every component."""
+    tops = np.zeros(int(np.max(labels, initial=0)) + 1)
+    np.maximum.at(tops, labels, np.abs(y))
+    return tops[labels]
+
+
+def followed(
+    field: Field, y: Array, reach: float, rtol: float, groups: Index | None = None
+) -> Array | None:
     """y at t = reach, or None where the solution does not get there."""
     t, end = 0.0, y
-    for t, end in steps(field, y, reach, rtol, LEAST_STEP * reach):  # noqa: B007
+    for t, end in steps(field, y, reach, rtol, LEAST_STEP * reach, groups):  # noqa: B007
         pass
     return end if t >= reach else None

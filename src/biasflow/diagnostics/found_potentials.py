@@ -59,17 +59,26 @@ class Loop:
     error: Array
 
     def __repr__(self) -> str:
-        return f"Loop(gap {self.gap:.2g} ± {float(np.max(self.error)):.1g})"
+        return f"Loop(gap {self.gap:.2g} ± {self.gap_error:.1g})"
 
     @property
     def gap(self) -> float:
-        """Largest |β − β′|."""
-        return float(np.max(np.abs(self.ends[0] - self.ends[1])))
+        """|β − β′| in the coordinate where it is the most errors."""
+        return float(np.abs(self.ends[0] - self.ends[1])[self._worst])
+
+    @property
+    def gap_error(self) -> float:
+        """Of that coordinate."""
+        return float(self.error[self._worst])
 
     @property
     def errors(self) -> float:
         """The largest difference in units of its error."""
-        return float(np.max(np.abs(self.ends[0] - self.ends[1]) / self.error))
+        return self.gap / self.gap_error
+
+    @property
+    def _worst(self) -> int:
+        return int(np.argmax(np.abs(self.ends[0] - self.ends[1]) / self.error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +202,8 @@ def find_potential(
     sizes = np.max(np.where(J != 0, np.abs(fields.start), 0.0), axis=1)
     top = float(np.max(np.abs(fields.start), initial=0.0)) or 1.0
     crowd = float(np.max(np.count_nonzero(J, axis=0)))
-    unit = np.where(sizes > 0, sizes, top) / np.linalg.norm(J, axis=1) / np.sqrt(crowd)
+    unit = np.where(sizes > 0, sizes, top) / np.linalg.norm(J, axis=1)
+    unit = np.minimum(unit, _turning(fields, J)) / np.sqrt(crowd)
     found, places = [], [fields.start]
     for _ in range(loops):
         loop, ends = _loop(fields, LEG * unit * rng.uniform(-1, 1, (LEGS, fields.d)))
@@ -227,7 +237,7 @@ def _judged(
     dependent: bool,
     places: int,
 ) -> tuple[str, str]:
-    gap = f"{worst.gap:.2g} ± {float(np.max(worst.error)):.1g}"
+    gap = f"{worst.gap:.2g} ± {worst.gap_error:.1g}"
     if worst.errors > TELLING:
         return "refuted", (
             f"two ways with the same μ end {gap} apart, so β is no function of μ, and no potential "
@@ -238,7 +248,7 @@ def _judged(
     if dependent:
         return "undecided", (
             "ways with the same μ agree, but coordinates of β move together (∂G has not full "
-            "rank): no Legendre potential on all of them; leave out those that follow from others"
+            f"rank to {DEPENDENT:g}): no Legendre potential on all of them; leave out those that follow from others"
         )
     if commuting:
         return "mirror", (
@@ -293,6 +303,14 @@ def _check_start(J: Array) -> None:
         )
 
 
+def _turning(fields: GradientFields, J: Array) -> Array:
+    """‖∇G_i‖/‖∇²G_i∇G_i‖: how long a pull at one coordinate takes to change its gradient by its
+    own size. Small weights between large ones change sooner than the largest."""
+    turns = [fields.turn(fields.start, one, one) for one in np.eye(fields.d)]
+    with np.errstate(divide="ignore"):
+        return np.linalg.norm(J, axis=1) / np.linalg.norm(turns, axis=1)
+
+
 def _loop(fields: GradientFields, legs: Array) -> tuple[Loop, list[Array]]:
     """Both ways at two tolerances; shorter where a flow does not last."""
     for _ in range(SHORTENINGS):
@@ -302,18 +320,17 @@ def _loop(fields: GradientFields, legs: Array) -> tuple[Loop, list[Array]]:
         legs = legs / 4
     else:
         raise RefusedError(
-            "G: flows along its gradients could not be followed from the start: it has kinks or "
-            "poles there"
+            f"G: flows along its gradients could not be followed from the start, not even by pulls "
+            f"of {np.max(np.abs(legs)):.1g}: it has kinks or poles there, or weights of sizes too "
+            "unlike; start at others, or scale them alike"
         )
     fine, loose, other_fine, other_loose = (np.asarray(end) for end in ends)
     values = [fields.value(w) for w in (fine, loose, other_fine, other_loose)]
     rounding = sum(
-        np.abs(fields.jacobian(w)) @ np.abs(w) + np.abs(b)
+        fields.rounding(w, fields.jacobian(w), b)
         for w, b in ((fine, values[0]), (other_fine, values[2]))
     )
-    error = (
-        np.abs(values[0] - values[1]) + np.abs(values[2] - values[3]) + ROUNDINGS * LEGS * rounding
-    )
+    error = np.abs(values[0] - values[1]) + np.abs(values[2] - values[3]) + LEGS * rounding
     return Loop(legs, np.array([values[0], values[2]]), error), [fine, other_fine]
 
 

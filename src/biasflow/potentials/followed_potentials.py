@@ -98,8 +98,10 @@ class Curves:
             side: [self._node(0.0, self.first)] for side in (1, -1)
         }
         self._rows = {side: np.array(self.nodes[side]) for side in (1, -1)}
+        lane = np.repeat(np.arange(d), start.size) if owners is None else np.maximum(owners, 0)
+        groups = np.concatenate([lane, np.arange(d, 3 * d)])
         self.walks: dict[int, Iterator[tuple[float, Array]]] = {
-            side: steps(self._field(side * self.unit[None]), self.first, 1e300, rtol)
+            side: steps(self._field(side * self.unit[None]), self.first, 1e300, rtol, groups=groups)
             for side in (1, -1)
         }
 

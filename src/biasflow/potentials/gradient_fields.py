@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arguments import Array
+from .._core.arguments import Array, Index
 from .._numerics.double_precision import jax_in_double
-from .._numerics.eighth_order import followed
+from .._numerics.eighth_order import followed, group_tops
 
 FINE, LOOSE = 1e-13, 1e-11
 """Relative tolerances of steps; what the two ends differ by is the error of the looser one."""
@@ -100,9 +100,13 @@ class GradientFields:
         """∂G(w), (d, P)."""
         return self._call("jacobian", w)
 
+    def turn(self, w: Array, u: Array, v: Array) -> Array:
+        """Derivative of Σv_i∇G_i along Σu_i∇G_i, (P,)."""
+        return self._call("turn", w, u, v)
+
     def bracket(self, w: Array, u: Array, v: Array) -> tuple[Array, float]:
         """[Σu_i∇G_i, Σv_i∇G_i](w), and the size of its two terms."""
-        one, other = self._call("turn", w, u, v), self._call("turn", w, v, u)
+        one, other = self.turn(w, u, v), self.turn(w, v, u)
         return one - other, max(float(np.linalg.norm(one)), float(np.linalg.norm(other)))
 
     def carried(self, w: Array, mu: Array, rtol: float) -> tuple[Array, float] | None:
@@ -115,8 +119,30 @@ class GradientFields:
             def field(y: Array) -> Array:
                 return np.asarray(course(y[:-1], mu))
 
-            end = followed(field, np.append(w, 0.0), 1.0, rtol)
+            groups = np.append(self.groups, np.max(self.groups) + 1)
+            end = followed(field, np.append(w, 0.0), 1.0, rtol, groups)
         return None if end is None else (end[:-1], float(end[-1]))
+
+    @cached_property
+    def groups(self) -> Index:
+        """Numbers of groups of weights (P,): those that coordinates share at the start are one, and
+        small ones are followed no better than large ones of their group. One group of all where
+        there are weights that no coordinate feels there."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        used = self.jacobian(self.start) != 0
+        if not np.all(np.any(used, axis=0)):
+            return np.zeros(self.start.size, int)
+        rows, columns = np.nonzero(used)
+        size = self.d + self.start.size
+        joined = csr_array((np.ones(rows.size), (rows, self.d + columns)), shape=(size, size))
+        labels = connected_components(joined, directed=False)[1][self.d :]
+        return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+    def rounding(self, w: Array, J: Array, beta: Array) -> Array:
+        """What rounding, and the floor of steps, leaves unknown of β = G(w), (d,)."""
+        return ROUNDINGS * (np.abs(beta) + np.abs(J) @ group_tops(w, self.groups))
 
     def at(self, mu: Array) -> DualPoint | None:
         """The point at μ, followed twice; None outside the domain of φ*."""
@@ -125,7 +151,7 @@ class GradientFields:
             return None
         (w, area), (coarse, other) = ends[0], ends[1]
         beta, J = self.value(w), self.jacobian(w)
-        rounding = ROUNDINGS * (np.abs(beta) + np.abs(J) @ np.abs(w))
+        rounding = self.rounding(w, J, beta)
         sums = ROUNDINGS * (abs(area) + float(np.abs(mu) @ np.abs(beta)))
         return DualPoint(
             mu,
