@@ -217,3 +217,72 @@ def test_hundreds_of_separable_coordinates():
     exact = bf.bregman_projection(bf.potentials.Hypentropy(0.02), X, y)
     limit = found.limit(X, y)
     assert np.all(np.abs(limit.value - exact.value) <= limit.stats["error"] + 1e-14)
+
+
+def uneven(shape, key):
+    """Entries of sizes from 1e-4 to 1e4."""
+    rng = np.random.default_rng((19, key))
+    return rng.standard_normal(shape) * 10.0 ** rng.uniform(-4, 4, shape)
+
+
+def test_weights_of_unlike_sizes_are_followed():
+    # was refused: the pulls were as long as the largest weight allows, the poles 1e8 times nearer
+    rows = np.array([[1e4], [1e-4], [1e4], [1e-4]])
+    found = find(lambda w: jnp.prod(w, axis=0), np.tile(rows, 3), loops=1)
+    assert found and found.separable
+
+
+@pytest.mark.parametrize("key", range(4))
+def test_unlike_sizes_do_not_refute(key):
+    # some were refuted: errors that both tolerances share, from one floor for all weights
+    for G, factors in ((lambda w: jnp.prod(w, axis=0), 6), (lambda w: (w[0] * w[1]) ** 2, 2)):
+        found = find(G, uneven((factors, 3), key), loops=1)
+        assert found.status == "mirror" and found.separable, found.why
+
+
+@pytest.mark.parametrize("key", range(2))
+def test_unlike_sizes_are_still_refuted(key):
+    found = find(lambda w: w[0] @ w[1].T, uneven((2, 3, 2), key), loops=2)
+    assert found.status == "refuted" and found.loop.gap > 30 * found.loop.gap_error
+
+    def blocks(w):
+        product = w[2:6].reshape(2, 2) @ w[6:].reshape(2, 2)
+        return jnp.concatenate([w[:2] ** 2, product.ravel()])
+
+    sizes = np.repeat([1e4, 1e-4], [2, 8])
+    small = find(blocks, sizes * np.random.default_rng(key).uniform(0.5, 1.5, 10))
+    # gap and error are of one coordinate: the large ones have errors above the gap
+    assert small.status == "refuted" and small.loop.gap > 30 * small.loop.gap_error
+    assert small.loop.error.max() > small.loop.gap
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_limits_on_data_as_it_comes(depth):
+    rng = np.random.default_rng(21)
+    found = find(powers(depth), np.full((2, 4), 0.3), loops=1)
+    known = bf.potentials.Hypentropy(0.18) if depth == 2 else bf.potentials.DepthPotential(3, 0.3)
+    X, beta = rng.standard_normal((2, 4)), rng.standard_normal(4)
+    systems = [
+        X * np.array([1e-6, 1.0, 1e6, 1.0]),
+        X + 1e6,
+        X * np.array([[1e8], [1e-8]]),
+        np.vstack([X, X[0], 2 * X[1]]),
+        rng.standard_normal((50, 2)) @ X,
+    ]
+    for rows, target in [*((one, one @ beta) for one in systems), (X, np.zeros(2))]:
+        exact, limit = bf.bregman_projection(known, rows, target), found.limit(rows, target)
+        assert np.all(np.abs(limit.value - exact.value) <= limit.stats["error"])
+        assert np.max(limit.stats["error"]) < 1e-9 and limit.certificate.kind == "heuristic"
+
+
+def test_pieces_beyond_those_that_were_seen_are_refused():
+    G = lambda w: w**2 + 0.3 * jnp.maximum(w - 3, 0) ** 2 * jnp.roll(w, 1)  # noqa: E731
+    found = find(G, np.array([1.0, 1.2, 0.7]))
+    assert found and "random points" in found.why and "no proof" in repr(found)
+    assert "no proof" in found._repr_html_()
+    near = found.limit([[1.0, 0.0, 0.0]], [4.0]).value
+    assert near == pytest.approx([4.0, 1.44, 0.49], abs=1e-10)
+    with pytest.raises(RefusedError, match="no longer a mirror flow"):
+        found.limit([[1.0, 1.0, 1.0]], [40.0])
+    with pytest.raises(RefusedError, match="no longer a mirror flow"):
+        found.at([0.6, 0.1, 0.1])

@@ -44,14 +44,16 @@ def steps(
     rtol: float,
     least_step: float = 0.0,
     groups: Index | None = None,
+    least: Array | None = None,
 ) -> Iterator[tuple[float, Array]]:
     """(t, y) after every step up to t = reach. Ends earlier where steps become shorter than the
     least, or than rounding: a pole, or a kink. groups: numbers of the groups of components that
-    have a unit in common; one of all where none are given."""
+    have a unit in common; one of all where none are given. least: sizes of components at least, as
+    of sums that cancel."""
     t, h = 0.0, min(FIRST_STEP, reach)
     slope = field(y)
     labels = np.zeros(y.size, int) if groups is None else groups
-    size, tops = np.abs(y), group_tops(y, labels)
+    size, tops = np.abs(y), group_tops(y if least is None else np.abs(y) + least, labels)
     for _ in range(MOST_STEPS):
         if t >= reach:
             return
@@ -86,10 +88,16 @@ def group_tops(y: Array, labels: Index) -> Array:
 
 
 def followed(
-    field: Field, y: Array, reach: float, rtol: float, groups: Index | None = None
+    field: Field,
+    y: Array,
+    reach: float,
+    rtol: float,
+    groups: Index | None = None,
+    least: Array | None = None,
 ) -> Array | None:
     """y at t = reach, or None where the solution does not get there."""
     t, end = 0.0, y
-    for t, end in steps(field, y, reach, rtol, LEAST_STEP * reach, groups):  # noqa: B007
+    walk = steps(field, y, reach, rtol, LEAST_STEP * reach, groups, least)
+    for t, end in walk:  # noqa: B007
         pass
     return end if t >= reach else None

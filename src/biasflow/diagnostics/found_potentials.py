@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, positive_int
-from .._core.facts import record_line
+from .._core.facts import Fact, Facts, Shown
 from .._core.results import Limit
 from ..errors import BiasflowError, DomainError, InputError, RefusedError
 from ..limits.dual_newton import dual_limit
@@ -81,8 +81,8 @@ class Loop:
         return int(np.argmax(np.abs(self.ends[0] - self.ends[1]) / self.error))
 
 
-@dataclass(frozen=True, eq=False)
-class FoundPotential:
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundPotential(Shown):
     """Whether a parametrisation is a mirror flow from its start, on what evidence, and its
     potential.
 
@@ -90,8 +90,9 @@ class FoundPotential:
     that fails most to close, the witness where the status is 'refuted'. bracket: the largest
     relative Lie bracket on the orbit, bracket_error: its rounding. commuting: whether all vanish.
     separable: whether ∂G∂Gᵀ is diagonal on the orbit. 'mirror' is what was seen at random points of
-    the orbit; for an analytic G what vanishes there vanishes everywhere but by accident, up to the
-    errors stated.
+    the orbit, no proof; for an analytic G what vanishes there vanishes everywhere but by accident, up
+    to the errors stated. A G in pieces may have others beyond: `at` and `limit` look at the brackets
+    where they end, `potential` does not.
     """
 
     status: str
@@ -105,8 +106,18 @@ class FoundPotential:
     fields: GradientFields = field(repr=False)
     owners: Array | None = field(repr=False, default=None)
 
-    def __repr__(self) -> str:
-        return record_line(self)
+    def facts(self) -> Facts:
+        evidence = "random points of the orbit, no proof" if self else "two ways with the same μ"
+        alone = "yes" if self.separable else "no, or not looked at"
+        return Facts(
+            f"FoundPotential: {self.status}",
+            (
+                Fact("why", self.why),
+                Fact("evidence", evidence),
+                Fact("worst loop", repr(self.loop)),
+                Fact("a sum over coordinates", alone),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.status}: {self.why}"
@@ -140,6 +151,7 @@ class FoundPotential:
         point = self.fields.at(place)
         if point is None:
             raise DomainError("mu: the flow along it has a pole on the way: outside the domain")
+        self._check_end("at", point.w)
         return point
 
     def limit(self, X: ArrayLike, y: ArrayLike) -> Limit[Array]:
@@ -149,7 +161,24 @@ class FoundPotential:
         stats: error, of every coordinate. The certificate is heuristic: integration errors in it
         are estimates."""
         self._needed("limit")
-        return dual_limit(self.fields, X, y)
+        limit = dual_limit(self.fields, X, y)
+        self._check_end("limit", limit.stats["weights"])
+        return limit
+
+    def _check_end(self, what: str, w: Array) -> None:
+        """Refused where brackets that were not seen near the start move β at w."""
+        J = self.fields.jacobian(w)
+        lengths = np.linalg.norm(J, axis=1)
+        unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        rng = np.random.default_rng(98)
+        for pair in rng.standard_normal((PAIRS, 2, unit.size)):
+            _, seen, error = _bracket(self.fields, w, J, unit * pair, rng)
+            if seen > TELLING * max(error, self.bracket_error):
+                raise RefusedError(
+                    f"{what}: gradients that commute near the start move β where this ends "
+                    f"(relative bracket {seen:.1g}): G is of pieces, and this is no longer a "
+                    "mirror flow; start nearer, or ask for less"
+                )
 
     def _needed(self, what: str) -> None:
         if self.status != "mirror":
@@ -252,8 +281,9 @@ def _judged(
         )
     if commuting:
         return "mirror", (
-            f"coordinate gradients commute at {places} points of the orbit (relative bracket "
-            f"{bracket:.1g} ± {error:.1g}), and ways with the same μ end together ({gap})"
+            f"coordinate gradients commute at the start and {places - 1} random points of its orbit "
+            f"(relative bracket {bracket:.1g}, rounding hides {WITHIN * error:.1g}), and ways with "
+            f"the same μ end together ({gap})"
         )
     if seen <= WITHIN * error:
         return "mirror", (
@@ -295,11 +325,11 @@ def _fields(G: Any, start: Any) -> GradientFields:
 
 
 def _check_start(J: Array) -> None:
-    still = np.flatnonzero(~np.any(J, axis=1))
+    still = np.flatnonzero(~(np.linalg.norm(J, axis=1) > 0))
     if still.size:
         raise RefusedError(
-            f"start: ∇G_{still[0]} = 0 there, so that coordinate can never move; start elsewhere, "
-            "or leave it out"
+            f"start: ∇G_{still[0]} = 0 there, in floats, so that coordinate can never move; start "
+            "elsewhere, or leave it out"
         )
 
 

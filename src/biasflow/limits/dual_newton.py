@@ -53,7 +53,7 @@ def dual_limit(fields: GradientFields, X: ArrayLike, y: ArrayLike) -> Limit[Arra
         nu, point = nu + move, other
     left = np.abs(t - A @ point.beta)
     sums = np.abs(A) @ np.abs(point.beta) + np.abs(t)
-    if np.any(left > SOLVED * sums):
+    if np.any(left > SOLVED * sums + np.abs(A) @ point.error):
         raise ConvergenceError(
             f"limit: stopped after {count} iterations with a residual of {np.max(left):.1e}: the "
             "labels may be out of reach of this parametrisation from this start, or on the "
@@ -98,7 +98,9 @@ def _solve(fields: GradientFields, A: Array, t: Array) -> tuple[Array, int]:
     for count in range(MOST_ITERATIONS):
         beta, J = fields.value(w), fields.jacobian(w)
         residual = t - A @ beta
-        if np.all(np.abs(residual) <= 10 * ROUGH * (np.abs(A) @ np.abs(beta) + np.abs(t))):
+        sums = np.abs(A) @ np.abs(beta) + np.abs(t)
+        hidden = np.abs(A) @ fields.rounding(w, J, beta)
+        if np.all(np.abs(residual) <= 10 * ROUGH * sums + hidden):
             return nu, count
         pushed = A @ J
         move = solve_gram(pushed @ pushed.T, residual)

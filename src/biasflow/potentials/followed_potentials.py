@@ -100,8 +100,11 @@ class Curves:
         self._rows = {side: np.array(self.nodes[side]) for side in (1, -1)}
         lane = np.repeat(np.arange(d), start.size) if owners is None else np.maximum(owners, 0)
         groups = np.concatenate([lane, np.arange(d, 3 * d)])
+        least = np.concatenate([np.zeros(lanes.size), self.unit, self.unit * fields.sums])
         self.walks: dict[int, Iterator[tuple[float, Array]]] = {
-            side: steps(self._field(side * self.unit[None]), self.first, 1e300, rtol, groups=groups)
+            side: steps(
+                self._field(side * self.unit[None]), self.first, 1e300, rtol, 0.0, groups, least
+            )
             for side in (1, -1)
         }
 
@@ -339,7 +342,8 @@ class FollowedPotential(Potential):
 
     def accuracy(self, eta: Array) -> float:
         """By a second table with looser steps: the largest relative error of β at η, or of η at β
-        where that is smaller."""
+        where that is smaller. Rounding of G itself is not in it: 1e-16 of its terms at β, however
+        much they cancel."""
         mu = np.zeros((1, self.fields.d))
         mu[0, self.index] = eta
         beta = self.curves.points("eta", mu)[0]

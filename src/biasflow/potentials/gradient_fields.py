@@ -120,7 +120,8 @@ class GradientFields:
                 return np.asarray(course(y[:-1], mu))
 
             groups = np.append(self.groups, np.max(self.groups) + 1)
-            end = followed(field, np.append(w, 0.0), 1.0, rtol, groups)
+            least = np.append(np.zeros(w.size), np.abs(mu) @ self.sums)
+            end = followed(field, np.append(w, 0.0), 1.0, rtol, groups, least)
         return None if end is None else (end[:-1], float(end[-1]))
 
     @cached_property
@@ -139,6 +140,12 @@ class GradientFields:
         joined = csr_array((np.ones(rows.size), (rows, self.d + columns)), shape=(size, size))
         labels = connected_components(joined, directed=False)[1][self.d :]
         return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+    @cached_property
+    def sums(self) -> Array:
+        """Size of the terms of G at the start, whatever cancels, (d,)."""
+        J = self.jacobian(self.start)
+        return np.abs(self.value(self.start)) + np.abs(J) @ np.abs(self.start)
 
     def rounding(self, w: Array, J: Array, beta: Array) -> Array:
         """What rounding, and the floor of steps, leaves unknown of β = G(w), (d,)."""
