@@ -90,8 +90,8 @@ class FoundPotential(Shown):
     that fails most to close, the witness where the status is 'refuted'. bracket: the largest
     relative Lie bracket on the orbit, bracket_error: its rounding. commuting: whether all vanish.
     separable: whether ∂G∂Gᵀ is diagonal on the orbit. 'mirror' is what was seen at random points of
-    the orbit, no proof; for an analytic G what vanishes there vanishes everywhere but by accident, up
-    to the errors stated. A G in pieces may have others beyond: `at` and `limit` look at the brackets
+    the orbit, no proof; for an analytic G what vanishes there vanishes everywhere but by accident,
+    up to the errors stated. A G in pieces may have others beyond: `at` and `limit` look at brackets
     where they end, `potential` does not.
     """
 
@@ -277,13 +277,14 @@ def _judged(
     if dependent:
         return "undecided", (
             "ways with the same μ agree, but coordinates of β move together (∂G has not full "
-            f"rank to {DEPENDENT:g}): no Legendre potential on all of them; leave out those that follow from others"
+            f"rank to {DEPENDENT:g}): no Legendre potential on all of them; leave out those that "
+            "follow from others"
         )
     if commuting:
         return "mirror", (
-            f"coordinate gradients commute at the start and {places - 1} random points of its orbit "
-            f"(relative bracket {bracket:.1g}, rounding hides {WITHIN * error:.1g}), and ways with "
-            f"the same μ end together ({gap})"
+            f"coordinate gradients commute at the start and {places - 1} random points of its "
+            f"orbit (relative bracket {bracket:.1g}, rounding hides {WITHIN * error:.1g}), and "
+            f"ways with the same μ end together ({gap})"
         )
     if seen <= WITHIN * error:
         return "mirror", (
