@@ -40,10 +40,15 @@ def real_array(name: str, value: ArrayLike) -> Array:
         raise InputError(f"{name}: expected real numbers, found {reason}") from None
     if given.dtype.kind in "iu" and given.dtype.itemsize == array.dtype.itemsize:
         _check_whole_numbers(name, given, array)
-    if not np.all(np.isfinite(array)):
+    if not all_finite(array):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name}: entry {where} is {array[where]}; every entry must be finite")
     return array
+
+
+def all_finite(*arrays: Any) -> bool:
+    """Whether every entry is. A sum of squares says so at once, unless it overflows."""
+    return all(math.isfinite(np.vdot(each, each)) or np.isfinite(each).all() for each in arrays)
 
 
 def _check_whole_numbers(name: str, given: Array, array: Array) -> None:

@@ -7,7 +7,7 @@ import enum
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -303,6 +303,18 @@ SERIES = {
 answers, too."""
 
 
+class _Later:
+    __slots__ = ("tell",)
+
+    def __init__(self, tell: Callable[[], Any]) -> None:
+        self.tell = tell
+
+
+def later(tell: Callable[[], Any]) -> Any:
+    """Events or stats of a trajectory that are made when somebody looks."""
+    return _Later(tell)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory(Shown, Generic[State]):
     """A flow that was integrated, or a path: states at times, loss, error estimate, and why it
@@ -382,13 +394,34 @@ class Trajectory(Shown, Generic[State]):
         fields = self.__dict__
         if fields["predictor_error"] is None:
             fields["predictor_error"] = fields["error"]
-        told = dict(self.stats)
-        for name, key in SERIES.items():  # the field counts where both are given
-            if fields[name] is None:
-                fields[name] = told.get(key)
-            else:
-                told[key] = fields[name]
-        fields["stats"] = told
+        for name in ("events", "stats"):
+            if isinstance(fields.get(name), _Later):
+                fields[f"_{name}"] = fields.pop(name)
+        if "stats" in fields:
+            told = fields["stats"]
+            for name, key in SERIES.items():  # the field counts where both are given
+                if fields[name] is None:
+                    fields[name] = told.get(key)
+            fields["stats"] = self._with_series(told)
+
+    def _with_series(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """The stats, which answer for what varies in time, too."""
+        fields = self.__dict__
+        known = {key: fields[name] for name, key in SERIES.items() if fields[name] is not None}
+        return {**told, **known}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Events and stats that nobody has looked at yet."""
+            fields = self.__dict__
+            if f"_{name}" not in fields or name.startswith("_"):
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+                )
+            told = fields[f"_{name}"].tell()
+            fields[name] = self._with_series(told) if name == "stats" else told
+            return fields[name]
 
     def facts(self) -> Facts:
         return trajectory_facts(self)
@@ -456,6 +489,16 @@ class Trajectory(Shown, Generic[State]):
                 self.states,
             )
         return self.interpolant(t)
+
+
+def tells(flow: Trajectory[Any], name: str) -> Callable[[], Any]:
+    """How its events or stats are made, without the rest of the flow."""
+    fields = flow.__dict__
+    if name not in fields:
+        tell: Callable[[], Any] = fields[f"_{name}"].tell
+        return tell
+    value = fields[name]
+    return lambda: value
 
 
 def altered(flow: Trajectory[State], **fields: Any) -> Trajectory[State]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,7 +36,6 @@ LOOK_S = 0.1
 PATIENCE_S = 600.0
 """Longer than anything here compiles on a busy machine: whoever holds a lock then is stopped or
 stuck, and code is compiled without it."""
-_asked: ContextVar[str] = ContextVar("kernels")
 _Cache: Any = caching.FunctionCache  # without types
 _Listener: Any = event.Listener
 _events: Any = event
@@ -187,7 +185,8 @@ def _locked(path: Path) -> IO[str] | None:
                 break
             if not said:
                 file.seek(0)
-                holder, kernels = file.read().strip(), _asked.get(path.name.partition("-")[0])
+                holder, asked = file.read().strip(), _asked.get()
+                kernels = path.name.partition("-")[0] if asked is None else asked.kernels
                 _say(f"waiting for process {holder}, which is compiling the {kernels} kernels")
             said = True
             if time.monotonic() > last:
@@ -207,35 +206,56 @@ def _say(news: str) -> None:
     print(f"biasflow: {news}", file=sys.stderr, flush=True)
 
 
-class _Announcer(_Listener):
-    """Says once that kernels are being compiled."""
+class _Asked:
+    """Who may have to wait for kernels, and for which; `outer` asked for the call that this one is
+    part of."""
 
-    def __init__(self, kernels: str) -> None:
-        self.kernels, self.said = kernels, False
+    __slots__ = ("deadline", "kernels", "outer", "said")
+
+    def __init__(self, kernels: str, deadline: Deadline | None, outer: _Asked | None) -> None:
+        self.kernels, self.deadline, self.outer, self.said = kernels, deadline, outer, False
+
+    @property
+    def clocks(self) -> list[Deadline]:
+        rest = [] if self.outer is None else self.outer.clocks
+        return rest if self.deadline is None else [self.deadline, *rest]
+
+
+_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
+
+
+class _Announcer(_Listener):
+    """Says once that kernels are being compiled, where this thread has asked for them."""
 
     def on_start(self, event: Any) -> None:
-        if not self.said:
-            _say(f"compiling the {self.kernels} kernels; this takes up to a minute of a core, once")
-        self.said = True
+        asked = _asked.get()
+        if asked is not None and not asked.said:
+            asked.said = True
+            _say(
+                f"compiling the {asked.kernels} kernels; this takes up to a minute of a core, once"
+            )
 
     def on_end(self, event: Any) -> None:
         pass
 
 
 class _ClockStop(_Listener):
-    """Stops the clock of the thread that made it. Numba takes its lock to load a kernel as well as
-    to compile one, and tells all threads."""
-
-    def __init__(self, deadline: Deadline | None) -> None:
-        self.deadline, self.caller = deadline, threading.get_ident()
+    """Stops the clocks of the thread that it is told in. Numba takes its lock to load a kernel as
+    well as to compile one."""
 
     def on_start(self, event: Any) -> None:
-        if self.deadline is not None and threading.get_ident() == self.caller:
-            self.deadline.pause()
+        asked = _asked.get()
+        for clock in [] if asked is None else asked.clocks:
+            clock.pause()
 
     def on_end(self, event: Any) -> None:
-        if self.deadline is not None and threading.get_ident() == self.caller:
-            self.deadline.resume()
+        asked = _asked.get()
+        for clock in [] if asked is None else asked.clocks:
+            clock.resume()
+
+
+_events.register("numba:compile", _Announcer())
+_events.register("numba:compiler_lock", _ClockStop())
 
 
 def announced(
@@ -247,12 +267,8 @@ def announced(
     deadline: a clock that stands still while this thread compiles kernels, loads them from disk, or
     waits for its turn to.
     """
-    token, announcer, clock = _asked.set(kernels), _Announcer(kernels), _ClockStop(deadline)
-    _events.register("numba:compile", announcer)
-    _events.register("numba:compiler_lock", clock)
+    token = _asked.set(_Asked(kernels, deadline, _asked.get()))
     try:
         return call(*arguments)
     finally:
-        _events.unregister("numba:compiler_lock", clock)
-        _events.unregister("numba:compile", announcer)
         _asked.reset(token)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,32 +88,42 @@ class Deadline:
         with self._lock:
             return (self._paused if self._pauses else time.monotonic()) - self._begun
 
-    @contextmanager
-    def flag(self, over: Callable[[], bool]) -> Iterator[Flag]:
-        """Raised when `first` or `both` is over."""
-        raised = never()
-        if self.seconds == np.inf:
-            yield raised
-            return
-        if over():
-            raised[0] = 1
-            yield raised
-            return
-        done = threading.Event()
+    def flag(self, over: Callable[[], bool]) -> _Watched:
+        """A context with a flag that is raised when `first` or `both` is over."""
+        return _Watched(over if self.seconds < np.inf else None)
 
-        def watch() -> None:
-            while not done.wait(LOOK):
-                if over():
-                    raised[0] = 1
-                    return
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield raised
-        finally:
-            done.set()
-            watcher.join()
+class _Watched:
+    """A flag, and the thread that watches the clock for it, where there is an end."""
+
+    def __init__(self, over: Callable[[], bool] | None) -> None:
+        self._over, self._raised = over, never()
+        self._watcher: threading.Thread | None = None
+
+    def __enter__(self) -> Flag:
+        if self._over is not None:
+            self._raised[0] = self._over()
+            if not self._raised[0]:
+                self._done = threading.Event()
+                self._watcher = threading.Thread(target=self._watch, daemon=True)
+                self._watcher.start()
+        return self._raised
+
+    def _watch(self) -> None:
+        while not self._done.wait(LOOK):
+            if self._over is not None and self._over():
+                self._raised[0] = 1
+                return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._watcher is not None:
+            self._done.set()
+            self._watcher.join()
 
 
 def deadline_of(limit: float | Deadline | None) -> Deadline:

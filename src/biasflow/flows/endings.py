@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arguments import Array
+from .._core.arguments import Array, all_finite
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Result, Trajectory, altered
 from .._core.trees import leaf_map, leaves
@@ -44,14 +44,10 @@ def _in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
     """The same flow, without success where a number in it is not finite."""
     if not flow.result.success:
         return flow
-    if not _finite(flow.times, flow.loss, *leaves(flow.states)):
+    if not all_finite(flow.times, flow.loss, *leaves(flow.states)):
         return altered(flow, result=Result.DIVERGED)
-    known = _finite(flow.error, flow.predictor_error)
+    known = all_finite(flow.error, flow.predictor_error)
     return flow if known else altered(flow, result=Result.UNCHECKED)
-
-
-def _finite(*arrays: Any) -> bool:
-    return all(np.isfinite(array).all() for array in arrays)
 
 
 def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
@@ -123,7 +119,7 @@ def _largest_rate(problem: Problem, state: Any) -> float:
 
 def _grew(flow: Trajectory[Any]) -> bool:
     """Whether some loss is above that of the start by more than its error and rounding explain."""
-    worst = int(np.argmax(flow.loss))
+    worst = int(flow.loss.argmax())
     if worst == 0 and flow.times[0] == 0:
         return False
     if isinstance(flow.problem, Problem) and flow.loss[worst] <= flow.problem.first_loss:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -503,7 +503,7 @@ def _follow(
     # what stands for deep ones is w
     plain = units.plain or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)
-    flow = units.restored(found, asked, degree, **_naming_dead(found, own), rtol=tolerance)
+    flow = units.restored(found, asked, degree, _told_besides(found, own, tolerance))
     return returned("gradient_flow", flow, throw)
 
 
@@ -577,17 +577,25 @@ def _with_words(
     return method
 
 
-def _naming_dead(flow: Trajectory[Any], problem: Problem) -> dict[str, tuple[int, ...]]:
-    """Of ReLU networks, the neurons that are off on every input in the end, which no gradient moves
-    any more."""
-    model, data = problem.model, problem.data
+def _told_besides(
+    flow: Trajectory[Any], problem: Problem, rtol: float
+) -> Callable[[], Mapping[str, Any]]:
+    """Makes what all stats say: rtol, and of ReLU networks the neurons that are off on every input
+    in the end, which no gradient moves any more."""
+    model = problem.model
     if not isinstance(model, TwoLayer | SignedTwoLayer) or (
         isinstance(model, TwoLayer) and model.negative_slope > 0
     ):
-        return {}
-    last = flow.final if flow.polar is None else flow.polar(float(flow.times[-1]))[0]
-    dead = (last.W @ data.X.T <= 0).all(axis=1).nonzero()[0].tolist()
-    return {"dead": tuple(dead)}
+        return lambda: {"rtol": rtol}
+    # copies: nothing changes before somebody looks, and no state but the last is held
+    X, polar, end = problem.data.X.copy(), flow.polar, float(flow.times[-1])
+    last = None if polar is not None else flow.states.W[-1].copy()
+
+    def tell() -> Mapping[str, Any]:
+        W: Any = last if polar is None else polar(end)[0].W
+        return {"dead": tuple((W @ X.T <= 0).all(axis=1).nonzero()[0].tolist()), "rtol": rtol}
+
+    return tell
 
 
 def _first_that_fits(problem: Problem) -> FlowMethod:

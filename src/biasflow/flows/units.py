@@ -11,7 +11,7 @@ has a scale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import frexp, gcd, isfinite
 from typing import Any
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core.arguments import SMALLEST_NORMAL, Array, positive_float
+from .._core.arguments import SMALLEST_NORMAL, Array, all_finite, positive_float
 from .._core.problems import MirrorProblem, Problem, data_in_units, problem_in_units
-from .._core.results import Trajectory, altered
+from .._core.results import Trajectory, altered, later, tells
 from .._core.trees import leaf_map, leaves
 from .._numerics.flow_frame import save_times
 from ..errors import InputError, RefusedError, ScaleError
@@ -143,13 +143,14 @@ class Units:
         flow: Trajectory[Any],
         problem: Problem | MirrorProblem,
         degree: int = 1,
-        **told: Any,
+        told: Callable[[], Mapping[str, Any]] = dict,
     ) -> Trajectory[Any]:
         """A flow of the problem in its own units as that of the problem given. degree: of the
-        predictor in the states. told: what its stats say besides, which has no units."""
+        predictor in the states. told: makes what its stats say besides, which has no units."""
+        stats = tells(flow, "stats")
         if self.plain:
-            return altered(flow, problem=problem, stats={**flow.stats, **told})
-        at, polar = flow.interpolant, flow.polar
+            return altered(flow, problem=problem, stats=later(lambda: {**stats(), **told()}))
+        at, polar, events = flow.interpolant, flow.polar, tells(flow, "events")
 
         def states(value: Any) -> Any:
             return leaf_map(lambda leaf: _times_two_to(leaf, self.states), value)
@@ -161,9 +162,12 @@ class Units:
 
         with np.errstate(over="ignore", under="ignore"):
             times = _times_two_to(flow.times, self.time)
-            errors = np.array([flow.error, flow.predictor_error])
-            scaled = np.ldexp(errors, [[self.states], [degree * self.states]])
-            if not isfinite(times[-1]) or (np.isinf(scaled) & np.isfinite(errors)).any():
+            errors = flow.error, flow.predictor_error
+            powers = self.states, degree * self.states
+            scaled = [_times_two_to(*pair) for pair in zip(errors, powers, strict=True)]
+            if not isfinite(times[-1]) or not (
+                all_finite(*scaled) or (np.isinf(scaled) <= np.isinf(errors)).all()
+            ):
                 raise InputError(
                     f"X, y: the flow ends at {flow.times[-1]:g} in units of 2^{self.time}, with "
                     "an error in units of"
@@ -177,8 +181,8 @@ class Units:
                 if _is_square(problem)
                 else flow.loss,
                 error=scaled[0],
-                events=self._events(flow.events),
-                stats={**self._stats(flow.stats), **told},
+                events=later(lambda: self._events(events())),
+                stats=later(lambda: {**self._stats(stats()), **told()}),
                 problem=problem,
                 interpolant=None if at is None else lambda t: states(at(self._own(t))),
                 polar=None if polar is None else shown,
@@ -188,7 +192,8 @@ class Units:
 
     def _events(self, events: tuple[Any, ...]) -> tuple[Any, ...]:
         """Named tuples that begin with their time."""
-        moments = _times_two_to(np.array([event[0] for event in events]), self.time).tolist()
+        with np.errstate(over="ignore", under="ignore"):
+            moments = _times_two_to(np.array([event[0] for event in events]), self.time).tolist()
         return tuple(
             tuple.__new__(type(event), (moment, *event[1:]))
             for moment, event in zip(moments, events, strict=True)
@@ -222,11 +227,12 @@ class Units:
             "stiffest_rate": -self.time,
             "rounding": self.states + self.inputs,
         }
-        scaled = {
-            name: float(np.ldexp(stats[name], power))
-            for name, power in factors.items()
-            if name in stats
-        }
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = {
+                name: float(np.ldexp(stats[name], power))
+                for name, power in factors.items()
+                if name in stats
+            }
         moved = [
             branch._replace(time=float(np.ldexp(branch.time, self.time)))
             for branch in stats.get("branches", ())
@@ -244,7 +250,7 @@ def _times_two_to(array: Array, power: int) -> Array:
 def _held(given: Array, scaled: Array) -> bool:
     """Whether floats hold every entry to full precision."""
     size = np.abs(scaled)
-    if size.min(initial=np.inf) >= SMALLEST_NORMAL and size.max(initial=0.0) < np.inf:
+    if size.min(initial=np.inf) >= SMALLEST_NORMAL and all_finite(size):
         return True
     size = size[given != 0]
     return bool(np.all(np.isfinite(size)) and np.all(size >= SMALLEST_NORMAL))

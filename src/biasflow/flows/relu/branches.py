@@ -187,11 +187,10 @@ def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
     """Of the neurons that start on kinks."""
     known: dict[bytes, Ways] = {}
     moments: list[Moment] = []
-    on_kinks = (net.gates == SLIDE).any(axis=1).nonzero()[0]
-    if on_kinks.size == 0:
+    if not net.on_kinks:
         return moments
     F0, F1 = _forces(problem, net, net.start)
-    for j in on_kinks:
+    for j in (net.gates == SLIDE).any(axis=1).nonzero()[0]:
         row = net.gates[j]
         zero = np.flatnonzero(row == SLIDE)
         sign = coming_sign(net, net.start[j], row, zero, F0, F1, False)

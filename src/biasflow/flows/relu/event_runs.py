@@ -20,7 +20,7 @@ from .event_flow import did_not_settle
 from .event_march import march
 from .geometry import Network
 from .implicit_tail import UNSEEN, Marched, march_through, resume
-from .layout import RHO, Gates
+from .layout import Gates
 from .march_record import Request
 from .resting import Rest, at_rest
 
@@ -70,13 +70,6 @@ class Setting:
         size = max(math.sqrt(square), 1e-300) / math.sqrt(norms @ norms)
         # of its weights, too, only a share of 1e-10 is left
         return CONVERGED * square, still, math.log(CONVERGED) + math.log(size)
-
-    @cached_property
-    def log_size(self) -> float:
-        """log ½Σe^{2ρ} of the start, which bounds log|h(u)| for every unit vector u."""
-        rho = self.net.start[:, RHO]
-        highest = float(rho.max())
-        return math.log(0.5 * np.exp(2 * (rho - highest)).sum()) + 2 * highest
 
 
 class Early(NamedTuple):
@@ -317,7 +310,7 @@ def _early(setting: Setting, net: Network, t_stop: float, negligible: float) -> 
     if least == 0:
         return None
     log_size = math.log(negligible * least / net.data.largest)
-    if setting.log_size >= log_size:
+    if net.log_size >= log_size:
         return None
     F0, F1 = net.data.pulls
     log_less = log_size + math.log(TIGHTER)
@@ -334,5 +327,5 @@ def _early(setting: Setting, net: Network, t_stop: float, negligible: float) -> 
         raise did_not_settle("gradient_flow, early phase", net, unsettled)
     if not math.isfinite(until):
         return None
-    less = less if setting.log_size < log_less else 0.0
+    less = less if net.log_size < log_less else 0.0
     return Early(arcs, log.rows[: log.filled[0]].copy(), until, less)

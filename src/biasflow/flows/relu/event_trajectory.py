@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
-from ..._core.results import Result, Trajectory
+from ..._core.results import Result, Trajectory, later
 from ..._numerics.flow_frame import SAME_TIME, TIGHTER, TWICE, FlowRequest
 from ...errors import ScaleError
 from ...models import TwoLayerParams
@@ -20,7 +20,7 @@ from .event_runs import NEGLIGIBLE, EventRun, Setting, check_events, run_events
 from .geometry import Network, network
 from .implicit_tail import UNSEEN
 from .layout import HYSTERESIS, OUT, RHO
-from .saved_weights import LARGEST_WEIGHT, MEASURES, OF_WEIGHTS, compare, unfold
+from .saved_weights import compare, unfold
 from .turns_aside import LOOSE, UNCOUPLED
 
 EPS = float(np.finfo(float).eps)
@@ -66,19 +66,24 @@ def integrate(
     params, moved = _unfolded(net, states), int(saved[0] == 0)
     if moved:
         params.a[0], params.W[0] = start
-    started, later, others = time.thread_time(), saved[moved:], run.saved
-    if later.size:
+    started, looks, others = time.thread_time(), saved[moved:], run.saved
+    if looks.size:
         with deadline.flag(deadline.both) as stop:
-            others = check_events(setting, net, run, later, stop, turns)
-    error = np.zeros((2, saved.size))
-    error[:, moved:] = _errors(net, run, others, later, *(leaf[moved:] for leaf in params))
-    stats: dict[str, Any] = {
-        "method": "events",
-        **run.counts,
-        "early_until": run.t_early,
-        "error_seconds": time.thread_time() - started,
-        "branches": met,
-    }
+            others = check_events(setting, net, run, looks, stop, turns)
+    error = _errors(net, run, others, looks, params.a[moved:], params.W[moved:])
+    if moved:
+        error = np.concatenate([np.zeros((2, 1)), error], axis=1)
+    seconds = time.thread_time() - started
+
+    def stats() -> dict[str, Any]:
+        return {
+            "method": "events",
+            **run.counts,
+            "early_until": run.t_early,
+            "error_seconds": seconds,
+            "branches": met,
+        }
+
     log_norms = states[..., RHO].copy()
     if net.alive.size < params.a.shape[1]:
         log_norms = np.full(params.a.shape, -np.inf)
@@ -88,8 +93,8 @@ def integrate(
         states=params,
         loss=problem.loss(problem.model(params, problem.data.X), problem.data.y),
         error=error[0],
-        events=gate_events(net, run.rows),
-        stats=stats,
+        events=later(lambda: gate_events(net, run.rows)),
+        stats=later(stats),
         result=RESULTS[run.code],
         problem=problem,
         interpolant=lambda t: start if t <= 0 else net.params(run.state_at(t)),
@@ -125,10 +130,6 @@ def _errors(net: Network, run: EventRun, other: Array, saved: Array, a: Array, W
     Tolerances alone would not do: while steps grow as fast as they may, or stability binds them,
     two runs take the same ones.
     """
-    found = np.empty((MEASURES, saved.size))
-    compare(other, net.data.axes, net.still, net.alive, a, W, found)
-    apart, sizes = found[OF_WEIGHTS:LARGEST_WEIGHT], found[LARGEST_WEIGHT:]
-    apart[:, len(other) :] = np.inf
     # a logarithm of a thousand has three digits fewer behind its point
     rounding = ROUNDINGS * max(1.0, -net.lowest) * EPS
     # arcs end that far beyond their kinks; h, which they neglect, acts on a neuron while it grows
@@ -137,9 +138,12 @@ def _errors(net: Network, run: EventRun, other: Array, saved: Array, a: Array, W
     share = TIGHTER * run.per_step
     # may be left out of both at an event that they meet in the same step
     uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)
-    left_out = rounding + uncoupled * (saved >= (run.rows[0, 0] if len(run.rows) else np.inf))
-    sizes[1] *= 2
-    errors: Array = TWICE * apart + left_out * sizes
+    left_out = np.full(saved.size, rounding / TWICE)
+    if len(run.rows):
+        left_out[saved.searchsorted(run.rows[0, 0]) :] += uncoupled / TWICE
+    errors = np.empty((2, saved.size))
+    compare(other, net.data.axes, net.still, net.alive, a, W, left_out, errors)
+    errors *= TWICE
     return errors
 
 
@@ -147,8 +151,7 @@ def _at_rest(net: Network, residual: Array) -> Result | None:
     """Why the flow does not move at all, if so."""
     if not residual.any():
         return Result.CONVERGED
-    # gates that are not OFF are not zero
-    feels = net.gates.size > 0 and (net.geometry.two_sided or bool(net.gates.any()))
+    feels = net.gates.size > 0 and (net.geometry.two_sided or net.felt)
     return None if feels and net.start[:, OUT:].any() else Result.DEAD
 
 

@@ -16,7 +16,7 @@ from ..._core.trees import grown
 from ...errors import ScaleError
 from ...models import TwoLayer, TwoLayerParams
 from .frozen_field import group_forces
-from .layout import FIRST, OUT, RHO, ROUNDING, SLIDE, Gates, Geometry, Invariants
+from .layout import FIRST, OUT, RHO, ROUNDING, Gates, Geometry, Invariants
 
 SAME_DIRECTION = 1e-14
 """Distance of unit vectors up to which inputs share a direction."""
@@ -25,8 +25,6 @@ NEAR, FEW = 0.9, 512
 are compared at once."""
 LATELY_SEEN = 4
 """Data sets of which the geometry is kept: sweeps take turns between few."""
-BALANCED = 8 * float(np.finfo(float).eps)
-"""Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
 
 
 class Samples(NamedTuple):
@@ -59,6 +57,10 @@ class Network:
     log_sizes: Array  # (m',): log of the largest weight of each neuron at the start
     alive: Index  # the m' neurons that are not zero
     given: TwoLayerParams  # the start as it was given
+    lowest: float  # log‖(a, w)‖ of the smallest neuron at the start
+    log_size: float  # log ½Σe^{2ρ} of the start, which bounds log|h(u)| for every unit vector u
+    felt: bool  # whether some gate is not OFF at the start
+    on_kinks: bool  # whether some is SLIDE
 
     @property
     def geometry(self) -> Geometry:
@@ -73,11 +75,6 @@ class Network:
     def samples(self) -> Index:
         """The inputs that are not zero."""
         return self.data.live
-
-    @cached_property
-    def lowest(self) -> float:
-        """log‖(a, w)‖ of the smallest neuron at the start."""
-        return float(self.start[:, RHO].min())
 
     @property
     def has_still(self) -> bool:
@@ -127,11 +124,7 @@ def network(problem: Problem) -> Network:
     X, y, given = problem.data.X, problem.data.y, problem.start
     speed = 2 * problem.loss.factor(len(y))
     data = _samples(X.tobytes(), y.tobytes(), X.shape, speed, model.negative_slope)
-    start, fixed, log_sizes, alive, invariants = _start(given, problem.log_scale, data.basis)
-    p = start @ data.geometry.UT
-    gates = (p > 0).view(np.int8)  # ON and OFF, as truth values are stored
-    gates[np.abs(p) <= ROUNDING] = SLIDE
-    return Network(data, invariants, start, gates, fixed, log_sizes, alive, given)
+    return _started(data, given, problem.log_scale, np.arange(given.a.size))
 
 
 @lru_cache(maxsize=LATELY_SEEN)
@@ -197,48 +190,38 @@ def _reduced(directions: Array) -> tuple[Array, Array]:
     return U, Q[:, :rank]
 
 
-def _start(
-    given: TwoLayerParams, log_scale: Any, basis: Array
-) -> tuple[Array, Array, Array, Index, Invariants]:
-    """Normalised states, the parts of W that never move with their sizes, the neurons that are not
-    zero, what they conserve."""
-    if given.a.all():  # then no neuron is zero
-        alive, (a, W) = np.arange(given.a.size), given
-    else:
-        alive = ((given.a != 0) | given.W.any(axis=1)).nonzero()[0]
-        a, W = given.a[alive], given.W[alive]
-    if alive.size == 0:
-        raise ScaleError(
-            "start: every weight is zero; the flow never leaves this saddle, start from a "
-            "positive scale"
-        )
-    largest = np.maximum(np.abs(a), np.abs(W).max(axis=1))
-    a, W = a / largest, W / largest[:, None]
-    z, spans = W @ basis, basis.shape[1] == basis.shape[0]
-    fixed = np.zeros(W.shape) if spans else W - z @ basis.T
-    size, w_norm = np.abs(a), _lengths(W)
-    norm = np.hypot(a, w_norm)
-    log_sizes = np.log(largest) + (
-        log_scale[alive] if isinstance(log_scale, np.ndarray) else log_scale
+def _started(data: Samples, given: TwoLayerParams, log_scale: Any, alive: Index) -> Network:
+    """The network with its start in the kernels' coordinates; alive: neurons that may be zero."""
+    from .saved_weights import FELT, KINK, UNBALANCED, ZERO, fold
+
+    whole, (a, W), axes, U = alive.size == given.a.size, given, data.axes, data.geometry.U
+    if not whole:
+        a, W = a[alive], W[alive]
+    (m, d), W = W.shape, np.ascontiguousarray(W)
+    shift = np.zeros(m)
+    shift += log_scale if whole or np.ndim(log_scale) == 0 else log_scale[alive]
+    start, gates = np.empty((m, FIRST + len(axes))), np.empty((m, len(U)), np.int8)
+    fixed, kept = np.empty((m, d)), np.empty((4, m))
+    found, lowest, log_size = fold(a, W, shift, axes, U, start, gates, fixed, kept)
+    if found == ZERO:
+        alive = ((a != 0) | W.any(axis=1)).nonzero()[0]
+        if alive.size == 0:
+            raise ScaleError(
+                "start: every weight is zero; the flow never leaves this saddle, start from a "
+                "positive scale"
+            )
+        return _started(data, given, log_scale, alive)
+    return Network(
+        data,
+        Invariants(kept[1], kept[2], kept[3], not found & UNBALANCED),
+        start,
+        gates,
+        fixed,
+        kept[0],
+        alive,
+        given,
+        lowest,
+        log_size,
+        bool(found & FELT),
+        bool(found & KINK),
     )
-    start = np.empty((alive.size, FIRST + z.shape[1]))
-    start[:, RHO], start[:, OUT] = np.log(norm) + log_sizes, a / norm
-    np.divide(z, norm[:, None], out=start[:, FIRST:])
-    off = size - w_norm
-    c = off * (size + w_norm)
-    c[np.abs(off) <= BALANCED * norm] = 0.0
-    nothing = np.full(alive.size, -np.inf)
-    if spans and not c.any():
-        return start, fixed, log_sizes, alive, Invariants(c, nothing, nothing, True)
-    with np.errstate(divide="ignore"):
-        log_c = np.log(np.abs(c)) + 2 * log_sizes
-        log_fixed = nothing if spans else 2 * (np.log(_lengths(fixed)) + log_sizes)
-    balanced = not c.any() and not np.isfinite(log_fixed).any()
-    invariants = Invariants(np.sign(c), log_c, log_fixed, balanced)
-    return start, fixed, log_sizes, alive, invariants
-
-
-def _lengths(rows: Array) -> Array:
-    """Those of rows whose entries are at most one."""
-    lengths: Array = np.sqrt((rows * rows).sum(axis=1))
-    return lengths

@@ -34,6 +34,8 @@ HYSTERESIS = 1e-13
 """How far ⟨v̄, u⟩ must pass zero to count as crossed: above rounding, below any tolerance."""
 ROUNDING = 1e-14
 """Inner products of unit vectors up to which they are orthogonal."""
+BALANCED = 8 * float(np.finfo(float).eps)
+"""Relative difference of |a| and ‖w‖ up to which a neuron is balanced."""
 DEPENDENT = 1e-11
 """Distance from the span of the others below which a direction is dependent on them."""
 

@@ -27,7 +27,7 @@ from ...limits.neurons.extremal import extremal_of, is_silent
 from ...losses import SquareLoss, needs_square
 from ...models import TwoLayer, TwoLayerParams
 from ...models.two_layer import two_layer_for
-from .geometry import BALANCED
+from .layout import BALANCED
 
 SEED = 30.0
 """−log of the size at which a cluster joins: what it changes by then is below rounding."""
