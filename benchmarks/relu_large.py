@@ -78,14 +78,14 @@ def small_network():
     return model, data, bf.SquareLoss("half-mean")
 
 
-KERNELS = ("march", "align", "states_at", "unfold", "compare")
+KERNELS = ("fold", "march", "align", "states_at", "unfold", "compare")
 
 
 def around(problem, calls, **asked):
     """Processor milliseconds of a warm call in each of its kernels, and outside, of the call that
     spent the least outside; and how many functions it calls."""
     import biasflow as bf
-    from biasflow.flows.relu import event_runs, event_trajectory, implicit_tail
+    from biasflow.flows.relu import event_runs, event_trajectory, implicit_tail, saved_weights
 
     inside = dict.fromkeys(KERNELS, 0.0)
     places = [
@@ -93,7 +93,7 @@ def around(problem, calls, **asked):
         for module in (event_runs, implicit_tail, event_trajectory)
         for name in KERNELS
         if hasattr(module, name)
-    ]
+    ] + [(saved_weights, "fold", saved_weights.fold)]
 
     def timed(name, kernel):
         def call(*arguments):

@@ -10,7 +10,7 @@ import pytest
 
 import biasflow as bf
 from biasflow._core.trees import leaf_map, leaves
-from biasflow.flows.endings import judged
+from biasflow.flows.endings import in_range, judged
 from biasflow.flows.units import Units
 
 HALF = bf.SquareLoss("half")
@@ -276,7 +276,7 @@ def test_final_times_beyond_the_flows_units_are_refused():
 def test_no_success_that_is_none(spoil):
     model = bf.DiagonalNetwork(2)
     flow = bf.gradient_flow(model, bf.Dataset(X, Y), HALF, model.init(0.1, dim=6))
-    assert judged(flow) is flow
+    assert in_range(judged(flow)) is flow
     broken = {
         "states": {
             "states": leaf_map(lambda leaf: np.where(leaf == leaf[-1], np.nan, leaf), flow.states)
@@ -288,7 +288,7 @@ def test_no_success_that_is_none(spoil):
             "loss": np.append(flow.loss[:-1], 100.0),
         },
     }[spoil]
-    result = judged(dataclasses.replace(flow, **broken)).result
+    result = in_range(judged(dataclasses.replace(flow, **broken))).result
     assert (
         result is (bf.Result.UNCHECKED if spoil == "error" else bf.Result.DIVERGED)
         and not result.success

@@ -28,9 +28,15 @@ def leaf_map(function: Callable[[Any], Any], state: Any) -> Any:
 
 def leaves(state: Any) -> list[Any]:
     """The arrays of a state, in order."""
-    return (
-        [leaf for part in state for leaf in leaves(part)] if isinstance(state, tuple) else [state]
-    )
+    if not isinstance(state, tuple):
+        return [state]
+    found: list[Any] = []
+    for part in state:
+        if isinstance(part, tuple):
+            found += leaves(part)
+        else:
+            found.append(part)
+    return found
 
 
 def stack(states: list[Any]) -> Any:

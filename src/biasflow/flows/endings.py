@@ -30,17 +30,13 @@ LOOSEN = {
 
 
 def judged(flow: Trajectory[Any]) -> Trajectory[Any]:
-    """The same flow, without success where a number in it is not finite or its loss grew: gradient
-    flow descends."""
-    if not flow.result.success:
+    """The same flow, without success where its loss grew: gradient flow descends."""
+    if not flow.result.success or not _grew(flow):
         return flow
-    held = _in_range(flow)
-    if held.result is Result.DIVERGED or not _grew(flow):
-        return held
     return altered(flow, result=Result.DIVERGED)
 
 
-def _in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
+def in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
     """The same flow, without success where a number in it is not finite."""
     if not flow.result.success:
         return flow
@@ -51,9 +47,9 @@ def _in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
 
 
 def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
-    """A flow that was judged, or the error that it gave up; numbers that left the range of floats
-    on the way back to its units count too. Units are powers of two: what grew, grew before."""
-    flow = _in_range(flow)
+    """A flow that was judged, or the error that it gave up. Numbers are looked at once, in the
+    units that were given, which are powers of two: one that is finite there was so before."""
+    flow = in_range(flow)
     if throw and not flow.result.success:
         raise ConvergenceError(
             f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow
@@ -120,11 +116,13 @@ def _largest_rate(problem: Problem, state: Any) -> float:
 def _grew(flow: Trajectory[Any]) -> bool:
     """Whether some loss is above that of the start by more than its error and rounding explain."""
     worst = int(flow.loss.argmax())
-    if worst == 0 and flow.times[0] == 0:
+    if (worst == 0 and flow.times[0] == 0) or not np.isfinite(flow.loss[worst]):
         return False
     if isinstance(flow.problem, Problem) and flow.loss[worst] <= flow.problem.first_loss:
         return False
     start, state = _start(flow), leaf_map(lambda leaf: leaf[worst], flow.states)
+    if not all_finite(*leaves(state)):
+        return False
     first, values, labels = (
         _loss(flow.problem, start),
         _predictions(flow.problem, state),

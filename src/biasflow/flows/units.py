@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import frexp, gcd, isfinite
+from functools import lru_cache
+from math import frexp, gcd, inf, isfinite, ldexp
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ FURTHEST = 1000
 """Exponent of the unit of time up to which floats hold the times of a flow, with some decades to
 spare."""
 LOG2 = float(np.log(2.0))
+LATELY_SEEN, FEW_BYTES = 16, 2**16
+"""Arrays whose largest entry is remembered, and their size up to which it is: flows from many
+starts ask for that of the same data."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +84,18 @@ class Units:
         last = t1 if t1 is not None else None if wanted is None else float(wanted[-1])
         if last is None or self.time == 0:
             return t1, wanted
-        with np.errstate(over="ignore", under="ignore"):
-            if not SMALLEST_NORMAL <= np.ldexp(last, -self.time) < np.inf:
-                name = "times" if t1 is None else "t1"
-                raise InputError(
-                    f"{name}: {last:g} is beyond float range in the flow's own unit of time, "
-                    f"2^{self.time}"
-                )
-            return (None if t1 is None else float(np.ldexp(t1, -self.time))), (
-                None if wanted is None else _times_two_to(wanted, -self.time)
+        own = _scaled(last, -self.time)
+        if not SMALLEST_NORMAL <= own < inf:
+            name = "times" if t1 is None else "t1"
+            raise InputError(
+                f"{name}: {last:g} is beyond float range in the flow's own unit of time, "
+                f"2^{self.time}"
             )
+        end = None if t1 is None else own
+        if wanted is None:
+            return end, None
+        with np.errstate(under="ignore"):
+            return end, _times_two_to(wanted, -self.time)
 
     def problem(self, problem: Problem) -> Problem:
         """The problem in its own units. A start that leaves the range of floats there is refused,
@@ -104,8 +110,9 @@ class Units:
             )
         with np.errstate(over="ignore", under="ignore"):
             params = leaf_map(lambda leaf: _times_two_to(leaf, -self.states), problem.start)
-        if self.states != 0 and not all(
-            _held(*pair) for pair in zip(leaves(problem.start), leaves(params), strict=True)
+        if not all(
+            _held(leaf, scaled, -self.states)
+            for leaf, scaled in zip(leaves(problem.start), leaves(params), strict=True)
         ):
             try:
                 return Problem(problem.model, data, problem.loss, problem.start, factor)
@@ -113,9 +120,8 @@ class Units:
                 raise self.lost(problem) from None
         own = problem_in_units(problem, data, params)
         loss = own.first_loss
-        with np.errstate(over="ignore"):
-            if isfinite(loss) and np.isfinite(np.ldexp(loss, 2 * self.labels)):
-                return own
+        if isfinite(loss) and isfinite(_scaled(loss, 2 * self.labels)):
+            return own
         largest = max(
             float(np.max(np.abs(leaf), initial=0.0)) for leaf in leaves(problem.first_state)
         )
@@ -205,21 +211,23 @@ class Units:
 
     def _series(self, flow: Trajectory[Any]) -> dict[str, Any]:
         """What varies in time, by its name."""
-        factors = {
-            "dual": self.dual,
-            "smooth_time": self.time,
-            "margin": -self.metric,
-            "margin_error": -self.metric,
-        }
-        shifts = {"log_norm": 2 * self.states, "log_norms": self.states, "log_time": self.time}
-        known = {name: getattr(flow, name) for name in (*factors, *shifts)}
-        return {
-            name: _times_two_to(value, factors[name])
-            if name in factors
-            else value + shifts[name] * LOG2
-            for name, value in known.items()
-            if value is not None
-        }
+        found: dict[str, Any] = {}
+        for name, power in (
+            ("dual", self.dual),
+            ("smooth_time", self.time),
+            ("margin", -self.metric),
+            ("margin_error", -self.metric),
+        ):
+            if (value := getattr(flow, name)) is not None:
+                found[name] = _times_two_to(value, power)
+        for name, shift in (
+            ("log_norm", 2 * self.states),
+            ("log_norms", self.states),
+            ("log_time", self.time),
+        ):
+            if (value := getattr(flow, name)) is not None:
+                found[name] = value + shift * LOG2
+        return found
 
     def _stats(self, stats: Mapping[str, Any]) -> dict[str, Any]:
         factors = {
@@ -240,6 +248,14 @@ class Units:
         return {**stats, **scaled, **({"branches": tuple(moved)} if moved else {})}
 
 
+def _scaled(number: float, power: int) -> float:
+    """2^power·number, a finite one; infinite where that overflows."""
+    try:
+        return ldexp(number, power)
+    except OverflowError:
+        return inf
+
+
 def _times_two_to(array: Array, power: int) -> Array:
     """2^power·array: as one product, the faster way, where floats hold the factor."""
     if -FURTHEST <= power <= FURTHEST:
@@ -247,13 +263,15 @@ def _times_two_to(array: Array, power: int) -> Array:
     return np.ldexp(array, power)
 
 
-def _held(given: Array, scaled: Array) -> bool:
-    """Whether floats hold every entry to full precision."""
-    size = np.abs(scaled)
-    if size.min(initial=np.inf) >= SMALLEST_NORMAL and all_finite(size):
+def _held(given: Array, scaled: Array, power: int) -> bool:
+    """Whether floats hold every entry of 2^power·given to full precision."""
+    if power == 0:
         return True
-    size = size[given != 0]
-    return bool(np.all(np.isfinite(size)) and np.all(size >= SMALLEST_NORMAL))
+    size = np.abs(scaled)
+    if power > 0 and not all_finite(size):
+        return False
+    least = size.min(initial=inf)
+    return bool(least >= SMALLEST_NORMAL or np.all(size[given != 0] >= SMALLEST_NORMAL))
 
 
 def _is_square(problem: Problem | MirrorProblem) -> bool:
@@ -262,8 +280,20 @@ def _is_square(problem: Problem | MirrorProblem) -> bool:
 
 def exponent(array: Any) -> int:
     """e with 2^{e−1} ≤ max|array| < 2^e; zero where there is nothing."""
-    largest = float(np.abs(array).max(initial=0.0))
+    largest = _largest(array)
     return frexp(largest)[1] if largest > 0 else 0
+
+
+def _largest(array: Array) -> float:
+    if array.nbytes <= FEW_BYTES and array.dtype == np.float64:
+        return _largest_of(array.tobytes())
+    return float(np.abs(array).max(initial=0.0))
+
+
+@lru_cache(maxsize=LATELY_SEEN)
+def _largest_of(content: bytes) -> float:
+    """Known by their content, since arrays may be written to."""
+    return float(np.abs(np.frombuffer(content)).max(initial=0.0))
 
 
 def own_units(problem: Problem) -> Units:
@@ -280,7 +310,7 @@ def own_units(problem: Problem) -> Units:
         j -= j % (D // gcd(D, p)) if p else 0
         k = -(p * j) // D
         return Units(k, 2 * k, 0, j)
-    if y.any():
+    if _largest(y) > 0:
         k = (exponent(y) - p * j) // D
     else:
         k = max(exponent(leaf) for leaf in leaves(problem.start)) if problem.in_floats else 0
@@ -303,7 +333,7 @@ def own_mirror(problem: MirrorProblem) -> tuple[Units, MirrorProblem]:
     largest = float(np.max(np.abs(y)))
     with np.errstate(over="ignore", under="ignore"):
         begin = None if start is None else np.ldexp(start, -b)
-        if start is not None and begin is not None and not _held(start, begin):
+        if start is not None and begin is not None and not _held(start, begin, -b):
             least = np.min(np.abs(start[start != 0]))
             raise ScaleError(
                 f"beta0: entries down to {least:g} do not fit in floats beside labels up to "

@@ -12,9 +12,9 @@ from biasflow.flows.relu.saved_weights import compare, unfold
 LOSS = bf.SquareLoss("half-mean")
 
 
-def _problem(d=4, n=3):
+def _problem(d=4, n=3, activation="relu"):
     """Inputs that do not span the space, and a neuron that is zero."""
-    rng, model = np.random.default_rng(0), bf.TwoLayer(5, d)
+    rng, model = np.random.default_rng(0), bf.TwoLayer(5, d, activation)
     start = model.init(0.3)
     start.a[2], start.W[2] = 0.0, 0.0
     data = bf.Dataset(rng.standard_normal((n, d)), rng.standard_normal(n))
@@ -27,15 +27,20 @@ def _saved(net, times=3):
     return states + 0.1 * rng.standard_normal(states.shape)
 
 
-def test_compiled_weights_are_those_of_the_network():
-    net = network(_problem())
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu"])
+def test_compiled_weights_are_those_of_the_network(activation):
+    problem = _problem(activation=activation)
+    net = network(problem)
     states, m = _saved(net), len(net.given.a)
-    a, W = np.zeros((3, m)), np.zeros((3, m, 4))
-    unfold(states, net.data.axes, net.still, net.alive, a, W)
+    a, W, outputs = np.zeros((3, m)), np.zeros((3, m, 4)), np.empty((3, 3))
+    kinks = net.data.columns, net.geometry.slope
+    unfold(states, net.data.axes, net.still, net.alive, *kinks, a, W, outputs)
     expected = net.params(states)
     np.testing.assert_allclose(a, expected.a, rtol=1e-14)
     np.testing.assert_allclose(W, expected.W, rtol=1e-13, atol=1e-15)
     assert not a[:, 2].any() and not W[:, 2].any()
+    predicted = problem.model(expected, problem.data.X)
+    np.testing.assert_allclose(outputs, predicted, rtol=1e-13, atol=1e-14)
 
 
 def test_distances_are_sup_norms_as_far_as_the_other_run_came():
@@ -47,9 +52,10 @@ def test_distances_are_sup_norms_as_far_as_the_other_run_came():
     apart = max(np.max(np.abs(mine.a[0] - far.a[0])), np.max(np.abs(mine.W[0] - far.W[0])))
     products_apart = np.max(np.abs(products[0] - far.a[0][:, None] * far.W[0]))
     size = max(np.max(np.abs(mine.a[0])), np.max(np.abs(mine.W[0])))
-    for share in (0.0, 0.1):
-        off = np.empty((2, 3))
-        given = (mine.a, mine.W, np.full(3, share), off)
+    times = np.arange(3.0)
+    for event, share in ((0.5, 0.0), (0.0, 0.1)):
+        off, changes = np.empty((2, 3)), np.array([[7.0, 0, 0, 0, 1], [event, 0, 0, 1, 0]])
+        given = (mine.a, mine.W, 0.0, 0.1, changes, changes[:1], times, off)
         compare(other, net.data.axes, net.still, net.alive, *given)
         assert np.isclose(off[0, 0], apart + share * size, rtol=1e-13)
         whole = products_apart + 2 * share * np.max(np.abs(products[0]))

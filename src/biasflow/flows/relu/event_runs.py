@@ -14,10 +14,11 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._numerics.deadlines import Flag, never
 from ..._numerics.flow_frame import CONVERGED, TIGHTER
+from . import implicit_tail
 from . import march_control as marching
 from .early_phase import Arcs, align, states_at
 from .event_flow import did_not_settle
-from .event_march import march
+from .event_march import ACCEPTED, REJECTED, march
 from .geometry import Network
 from .implicit_tail import UNSEEN, Marched, march_through, resume
 from .layout import Gates
@@ -67,7 +68,7 @@ class Setting:
         residual, norms = self.residual, self.net.data.lengths
         square = float(residual @ residual)
         still = STATIONARY * self.net.geometry.speed * float(np.abs(residual) @ norms)
-        size = max(math.sqrt(square), 1e-300) / math.sqrt(norms @ norms)
+        size = max(math.sqrt(square), 1e-300) / self.net.data.length
         # of its weights, too, only a share of 1e-10 is left
         return CONVERGED * square, still, math.log(CONVERGED) + math.log(size)
 
@@ -96,8 +97,9 @@ class EventRun:
     t_end: float
     last: Array
     code: int
-    rows: Array
-    counts: dict[str, float]
+    late_rows: Array  # changes of gates after the early phase, as the march met them
+    spent: list[int]  # counts of the march
+    stiffest: float
     saved: Array
     implicit: Array  # whether the step from each kept state was an implicit one
     mesh: Array  # the ends of all steps
@@ -106,6 +108,30 @@ class EventRun:
     def count(self) -> int:
         """States kept."""
         return len(self.kept.times)
+
+    @cached_property
+    def early_rows(self) -> Array:
+        """Changes of gates in the early phase."""
+        if self.early is None:
+            return self.late_rows[:0]
+        return self.early.rows[self.early.rows[:, 0] <= self.t_early]
+
+    @cached_property
+    def rows(self) -> Array:
+        """All changes of gates in the order of their times."""
+        rows = np.concatenate([self.early_rows, self.late_rows])
+        return rows[rows[:, 0].argsort(kind="stable")]
+
+    @property
+    def counts(self) -> dict[str, float]:
+        return {
+            "steps": self.spent[ACCEPTED],
+            "rejected": self.spent[REJECTED],
+            "events": len(self.early_rows) + len(self.late_rows),
+            "early_events": len(self.early_rows),
+            "implicit_steps": int(np.count_nonzero(self.implicit)),
+            "stiffest_rate": self.stiffest,
+        }
 
     def state_at(self, t: float) -> Array:
         """(m', r+2): the exact arc, or the march resumed from the last kept step, or that step
@@ -180,22 +206,9 @@ def run_events(
     most = int(min(max(KEPT_BYTES // (8 * begun.Y.size + begun.gates.size), 64), 20_000))
     ask = _asked(setting, begun, 1.0, t_stop, MOST_ARCS if wanted is not None else most, stop)
     marched = _marched(setting, net, begun, ask, turns)
-    rows, early_events = marched.rows, 0
-    if begun.early is not None:
-        early_rows = begun.early.rows[begun.early.rows[:, 0] <= begun.t]
-        rows, early_events = np.concatenate([early_rows, rows]), len(early_rows)
-    rows = rows[rows[:, 0].argsort(kind="stable")]
     t_end, code = marched.time, marched.code
     if t1 is not None and code in RESTING:
         t_end, code = t1, marching.REACHED_T1
-    named: dict[str, float] = {
-        "steps": int(marched.counts[0]),
-        "rejected": int(marched.counts[1]),
-        "events": len(rows),
-        "early_events": early_events,
-        "implicit_steps": int(np.count_nonzero(marched.implicit)),
-        "stiffest_rate": marched.stiffest,
-    }
     return EventRun(
         net=net,
         per_step=setting.per_step,
@@ -207,8 +220,9 @@ def run_events(
         t_end=t_end,
         last=begun.Y,
         code=code,
-        rows=rows,
-        counts=named,
+        late_rows=marched.rows,
+        spent=marched.counts,
+        stiffest=marched.stiffest,
         saved=_saved(begun, marched, times, t1 is not None and marched.code in RESTING),
         implicit=marched.implicit,
         mesh=marched.mesh,
@@ -276,7 +290,7 @@ def _asked(
         goal=share**2 * goal - setting.net.data.idle_square,
         still=share * still,
         faint=faint,
-        max_steps=3 * MAX_STEPS if mesh.size else MAX_STEPS,
+        max_steps=implicit_tail.PATIENT,
         times=begun.looks,
         keep=keep,
         stop=stop,
@@ -290,7 +304,8 @@ def _marched(
     def judge(Y: Array, gates: Gates) -> Rest:
         return at_rest(setting.problem, net, Y, gates, ask.faint)
 
-    return march_through(net, begun.Y, begun.gates, begun.early is None, ask, turns, judge)
+    most = 3 * MAX_STEPS if ask.mesh.size else MAX_STEPS
+    return march_through(net, begun.Y, begun.gates, begun.early is None, ask, most, turns, judge)
 
 
 def _saved(begun: _Begun, marched: Marched, times: Array, resting: bool) -> Array:

@@ -19,7 +19,7 @@ from .event_flow import gate_events
 from .event_runs import NEGLIGIBLE, EventRun, Setting, check_events, run_events
 from .geometry import Network, network
 from .implicit_tail import UNSEEN
-from .layout import HYSTERESIS, OUT, RHO
+from .layout import HYSTERESIS, RHO
 from .saved_weights import compare, unfold
 from .turns_aside import LOOSE, UNCOUPLED
 
@@ -59,13 +59,16 @@ def integrate(
     if wanted is None:
         saved, states = run.every_step()
     else:
-        saved = wanted[wanted <= run.t_end * (1 + SAME_TIME)]
+        last = run.t_end * (1 + SAME_TIME)
+        saved = wanted if wanted[-1] <= last else wanted[wanted <= last]
         states = run.saved[: saved.size]
         if saved.size < wanted.size:
             saved, states = np.append(saved, run.t_end), np.concatenate([states, run.last[None]])
-    params, moved = _unfolded(net, states), int(saved[0] == 0)
+    params, loss = _unfolded(problem, net, states)
+    moved = int(saved[0] == 0)
     if moved:
         params.a[0], params.W[0] = start
+        loss[0] = problem.first_loss
     started, looks, others = time.thread_time(), saved[moved:], run.saved
     if looks.size:
         with deadline.flag(deadline.both) as stop:
@@ -91,7 +94,7 @@ def integrate(
     return Trajectory(
         times=saved,
         states=params,
-        loss=problem.loss(problem.model(params, problem.data.X), problem.data.y),
+        loss=loss,
         error=error[0],
         events=later(lambda: gate_events(net, run.rows)),
         stats=later(stats),
@@ -114,13 +117,14 @@ def _check_rounding(net: Network, rtol: float) -> None:
         )
 
 
-def _unfolded(net: Network, states: Array) -> TwoLayerParams:
-    """`net.params`, by compiled code."""
-    m, d = net.given.W.shape
+def _unfolded(problem: Problem, net: Network, states: Array) -> tuple[TwoLayerParams, Array]:
+    """`net.params`, by compiled code, and their losses."""
+    (m, d), T, data = net.given.W.shape, len(states), net.data
     filled = np.empty if net.alive.size == m else np.zeros
-    a, W = filled((len(states), m)), filled((len(states), m, d))
-    unfold(states, net.data.axes, net.still, net.alive, a, W)
-    return TwoLayerParams(a, W)
+    a, W, outputs = filled((T, m)), filled((T, m, d)), np.empty((T, problem.data.n))
+    kinks = data.columns, net.geometry.slope
+    unfold(states, data.axes, net.still, net.alive, *kinks, a, W, outputs)
+    return TwoLayerParams(a, W), problem.loss(outputs, problem.data.y)
 
 
 def _errors(net: Network, run: EventRun, other: Array, saved: Array, a: Array, W: Array) -> Array:
@@ -138,21 +142,20 @@ def _errors(net: Network, run: EventRun, other: Array, saved: Array, a: Array, W
     share = TIGHTER * run.per_step
     # may be left out of both at an event that they meet in the same step
     uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)
-    left_out = np.full(saved.size, rounding / TWICE)
-    if len(run.rows):
-        left_out[saved.searchsorted(run.rows[0, 0]) :] += uncoupled / TWICE
+    left_out = rounding / TWICE, (rounding + uncoupled) / TWICE
+    changes = run.late_rows if run.early is None else run.early.rows, run.late_rows
     errors = np.empty((2, saved.size))
-    compare(other, net.data.axes, net.still, net.alive, a, W, left_out, errors)
+    compare(other, net.data.axes, net.still, net.alive, a, W, *left_out, *changes, saved, errors)
     errors *= TWICE
     return errors
 
 
 def _at_rest(net: Network, residual: Array) -> Result | None:
     """Why the flow does not move at all, if so."""
-    if not residual.any():
+    if np.count_nonzero(residual) == 0:
         return Result.CONVERGED
     feels = net.gates.size > 0 and (net.geometry.two_sided or net.felt)
-    return None if feels and net.start[:, OUT:].any() else Result.DEAD
+    return None if feels and net.moves else Result.DEAD
 
 
 def _standing(

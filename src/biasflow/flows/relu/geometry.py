@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,9 +35,11 @@ class Samples(NamedTuple):
     geometry: Geometry
     basis: Array  # (d, r)
     axes: Array  # (r, d): the basis, row by row
+    columns: Array  # (d, n): those of all inputs
     live: Index  # the inputs that are not zero
     idle_square: float  # Σ y² over the others
     lengths: Array  # (n,): ‖x‖ of all inputs
+    length: float  # √Σ‖x‖²
     largest: float  # of the norms
     smallest_label: float  # of those that are not zero; zero where all are
     pulls: tuple[Array, Array]  # F0 and F1 of every group at h = 0
@@ -60,7 +63,8 @@ class Network:
     lowest: float  # log‖(a, w)‖ of the smallest neuron at the start
     log_size: float  # log ½Σe^{2ρ} of the start, which bounds log|h(u)| for every unit vector u
     felt: bool  # whether some gate is not OFF at the start
-    on_kinks: bool  # whether some is SLIDE
+    moves: bool  # whether some neuron has a part that can move
+    on_kinks: bool  # whether some gate is SLIDE
 
     @property
     def geometry(self) -> Geometry:
@@ -133,7 +137,7 @@ def _samples(
 ) -> Samples:
     """Known by their content, since arrays may be written to."""
     X, y = np.frombuffer(inputs).reshape(shape), np.frombuffer(labels)
-    norms = np.linalg.norm(X, axis=1)
+    norms, lengths = np.linalg.norm(X, axis=1), np.sqrt((X * X).sum(axis=1))
     live = np.flatnonzero(norms > 0)
     group, side, directions = _groups(X[live] / norms[live, None])
     U, basis = _reduced(directions)
@@ -147,9 +151,11 @@ def _samples(
         geometry,
         basis,
         np.ascontiguousarray(basis.T),
+        X.T.copy(),
         live,
         float(np.sum(y**2)) - float(np.sum(y[live] ** 2)),
-        np.sqrt((X * X).sum(axis=1)),
+        lengths,
+        math.sqrt(lengths @ lengths),
         float(geometry.kappa.max(initial=0.0)),
         least if least < math.inf else 0.0,
         group_forces(-geometry.labels, geometry),
@@ -192,8 +198,7 @@ def _reduced(directions: Array) -> tuple[Array, Array]:
 
 def _started(data: Samples, given: TwoLayerParams, log_scale: Any, alive: Index) -> Network:
     """The network with its start in the kernels' coordinates; alive: neurons that may be zero."""
-    from .saved_weights import FELT, KINK, UNBALANCED, ZERO, fold
-
+    kernels = _kernels()
     whole, (a, W), axes, U = alive.size == given.a.size, given, data.axes, data.geometry.U
     if not whole:
         a, W = a[alive], W[alive]
@@ -202,8 +207,8 @@ def _started(data: Samples, given: TwoLayerParams, log_scale: Any, alive: Index)
     shift += log_scale if whole or np.ndim(log_scale) == 0 else log_scale[alive]
     start, gates = np.empty((m, FIRST + len(axes))), np.empty((m, len(U)), np.int8)
     fixed, kept = np.empty((m, d)), np.empty((4, m))
-    found, lowest, log_size = fold(a, W, shift, axes, U, start, gates, fixed, kept)
-    if found == ZERO:
+    found, lowest, log_size = kernels.fold(a, W, shift, axes, U, start, gates, fixed, kept)
+    if found == kernels.ZERO:
         alive = ((a != 0) | W.any(axis=1)).nonzero()[0]
         if alive.size == 0:
             raise ScaleError(
@@ -213,7 +218,7 @@ def _started(data: Samples, given: TwoLayerParams, log_scale: Any, alive: Index)
         return _started(data, given, log_scale, alive)
     return Network(
         data,
-        Invariants(kept[1], kept[2], kept[3], not found & UNBALANCED),
+        Invariants(kept[1], kept[2], kept[3], not found & kernels.UNBALANCED),
         start,
         gates,
         fixed,
@@ -222,6 +227,14 @@ def _started(data: Samples, given: TwoLayerParams, log_scale: Any, alive: Index)
         given,
         lowest,
         log_size,
-        bool(found & FELT),
-        bool(found & KINK),
+        bool(found & kernels.FELT),
+        bool(found & kernels.MOVES),
+        bool(found & kernels.KINK),
     )
+
+
+@cache
+def _kernels() -> ModuleType:
+    from . import saved_weights
+
+    return saved_weights

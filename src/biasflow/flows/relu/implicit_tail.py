@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.integrate import Radau
 
-from ..._core.arguments import Array, Index
+from ..._core.arguments import Array
 from .branches import Turn
 from .event_march import ACCEPTED, COUNTS, KEPT, REJECTED, SAVED, march
 from .frozen_field import FrozenField
@@ -63,7 +63,7 @@ class Marched(NamedTuple):
     kept: Kept
     implicit: Array
     rows: Array
-    counts: Index
+    counts: list[int]
     stiffest: float
     mesh: Array  # where steps began and ended
 
@@ -77,28 +77,30 @@ class _Piece(NamedTuple):
 
 
 def march_on(
-    net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, judge: Judge
+    net: Network, Y: Array, gates: Gates, fresh: bool, ask: Request, most: int, judge: Judge
 ) -> Marched:
-    """The march; where stability has bound its steps for long, implicit steps to the next change of
-    gates, and so on in turn.
+    """The march, of at most so many steps; where stability has bound them for as long as `ask`
+    says, implicit steps to the next change of gates, and so on in turn.
 
     Y and gates are overwritten with the end. judge: asked where the flow is slow enough to stand
     still, whether it does.
     """
     pieces: list[_Piece] = []
-    counts, patience, done, stiffest = np.zeros(COUNTS, np.int64), PATIENT, 0, 0.0
+    counts, patience, done, stiffest, request = [0] * COUNTS, ask.max_steps, 0, 0.0, ask
     while True:
-        left = int(ask.max_steps - counts[ACCEPTED] - counts[REJECTED])
-        keep = (
-            ask.keep
-            if not pieces
-            else min(ask.keep, FEW if patience == SOON else max(ask.keep // PIECES, FEW))
-        )
-        request = ask._replace(max_steps=min(left, patience), times=ask.times[done:], keep=keep)
+        left = most - counts[ACCEPTED] - counts[REJECTED]
+        if pieces or left < patience:
+            few = FEW if patience == SOON else max(ask.keep // PIECES, FEW)
+            request = ask._replace(
+                max_steps=min(left, patience),
+                times=ask.times[done:],
+                keep=min(ask.keep, few) if pieces else ask.keep,
+            )
         t, code, saved, kept, log, spent, rate, ends = march(
             Y, gates, net.geometry, net.invariants, fresh, request
         )
-        counts, spent = counts + spent, spent.tolist()
+        spent = spent.tolist()
+        counts = [before + more for before, more in zip(counts, spent, strict=True)]
         own, rows = Kept(*[part[: spent[KEPT]] for part in kept]), log.rows[: log.filled[0]]
         mesh = ends[: spent[ACCEPTED] + 1]
         pieces.append(_Piece(own, np.zeros(spent[KEPT], bool), saved[: spent[SAVED]], rows, mesh))
@@ -157,19 +159,19 @@ def march_through(
     gates: Gates,
     fresh: bool,
     ask: Request,
+    most: int,
     turns: tuple[Turn, ...],
     judge: Judge,
 ) -> Marched:
     """As `march_on`, gates being given where turns are."""
     if not turns:
-        return march_on(net, Y, gates, fresh, ask, judge)
+        return march_on(net, Y, gates, fresh, ask, most, judge)
     stretches: list[Marched] = []
     done = 0
     for turn in (*turns, None):
         until = ask.t1 if turn is None else min(turn.time, ask.t1)
-        stretches.append(
-            march_on(net, Y, gates, fresh, ask._replace(t1=until, times=ask.times[done:]), judge)
-        )
+        part = ask._replace(t1=until, times=ask.times[done:])
+        stretches.append(march_on(net, Y, gates, fresh, part, most, judge))
         done, fresh, ask = (
             done + len(stretches[-1].saved),
             False,
@@ -188,7 +190,7 @@ def march_through(
         np.concatenate([getattr(s, name) for s in stretches])
         for name in ("saved", "implicit", "rows", "mesh")
     )
-    counts = np.sum([stretch.counts for stretch in stretches], axis=0)
+    counts = [sum(each) for each in zip(*(stretch.counts for stretch in stretches), strict=True)]
     return stretches[-1]._replace(
         saved=saved, kept=kept, implicit=implicit, rows=rows, counts=counts, mesh=mesh
     )

@@ -11,9 +11,10 @@ from ..._numerics.compilation import entry, inner
 from .layout import BALANCED, FIRST, OFF, ON, OUT, RHO, ROUNDING, SLIDE, Gates
 from .small_algebra import STAMP, row_of
 
-ZERO, KINK, FELT, UNBALANCED = 1, 2, 4, 8
+ZERO, KINK, FELT, UNBALANCED, MOVES = 1, 2, 4, 8, 16
 """What `fold` finds: a neuron that is zero, and nothing more then; a pre-activation that is; a gate
-that is not OFF; a neuron whose layers differ, or a part of which never moves."""
+that is not OFF; a neuron whose layers differ, or a part of which never moves; one with a part that
+may."""
 
 
 @inner
@@ -73,7 +74,9 @@ def _fold(stamp: int) -> Any:
                 outside += fixed[j, k] * fixed[j, k]
             norm, w_norm, size = math.sqrt(out * out + square), math.sqrt(square), abs(out)
             start[j, OUT] = out / norm
+            found |= MOVES if out != 0.0 else 0
             for i in range(r):
+                found |= MOVES if start[j, FIRST + i] != 0.0 else 0
                 start[j, FIRST + i] /= norm
             kept[0, j] = math.log(largest) + shift[j]
             start[j, RHO] = rho = math.log(norm) + kept[0, j]
@@ -106,13 +109,35 @@ def _fold(stamp: int) -> Any:
 
 
 def _unfold(stamp: int) -> Any:
-    def unfold(states: Array, axes: Array, still: Array, alive: Index, a: Array, W: Array) -> None:
+    def unfold(
+        states: Array,
+        axes: Array,
+        still: Array,
+        alive: Index,
+        columns: Array,
+        slope: float,
+        a: Array,
+        W: Array,
+        outputs: Array,
+    ) -> None:
         """Fills a (T, m) and W (T, m, d), zero before, with the weights of states (T, m', r+2) of
-        the neurons that are alive."""
-        for t in range(states.shape[0] + 0 * stamp):
+        the neurons that are alive, and outputs (T, n) with what these predict on inputs, of which
+        columns (d, n) are given; slope: σ' on the negative side."""
+        d, n = columns.shape
+        inner = row_of(n + 0 * stamp)
+        for t in range(states.shape[0]):
+            for k in range(n):
+                outputs[t, k] = 0.0
             for i in range(alive.size):
                 j = alive[i]
-                a[t, j] = weights_of(states[t, i], axes, still[i], W[t, j])
+                a[t, j] = out = weights_of(states[t, i], axes, still[i], W[t, j])
+                for k in range(n):
+                    inner[k] = 0.0
+                for c in range(d):
+                    for k in range(n):
+                        inner[k] += W[t, j, c] * columns[c, k]
+                for k in range(n):
+                    outputs[t, k] += out * (inner[k] if inner[k] > 0.0 else slope * inner[k])
 
     return unfold
 
@@ -125,14 +150,23 @@ def _compare(stamp: int) -> Any:
         alive: Index,
         a: Array,
         W: Array,
-        share: Array,
+        before: float,
+        after: float,
+        early: Array,
+        late: Array,
+        times: Array,
         off: Array,
     ) -> None:
-        """Fills `off` (2, T), for weights a (T, m) and W (T, m, d) and for the products a_jw_j:
-        their distance in sup norm from another run's states, and a share (T,) of their size, that
-        of both factors of a product. Infinite where the other run ended before, NaN where its
-        states are not finite."""
-        w = row_of(W.shape[2] + 0 * stamp)
+        """Fills `off` (2, T), for weights a (T, m) and W (T, m, d) at times and for the products
+        a_jw_j: their distance in sup norm from another run's states, and a share of their size, one
+        before and one after the first of the changes of gates that these rows tell, that of both
+        factors of a product. Infinite where the other run ended before, NaN where its states are
+        not finite."""
+        w, event = row_of(W.shape[2] + 0 * stamp), math.inf
+        for i in range(early.shape[0]):
+            event = early[i, 0] if early[i, 0] < event else event
+        for i in range(late.shape[0]):
+            event = late[i, 0] if late[i, 0] < event else event
         for t in range(a.shape[0]):
             both, total = t < states.shape[0], 0.0
             apart, product_apart, largest, product = 0.0, 0.0, 0.0, 0.0
@@ -158,8 +192,9 @@ def _compare(stamp: int) -> Any:
                             products_far if products_far > product_apart else product_apart
                         )
             blank = (0.0 if total < math.inf else math.nan) if both else math.inf
-            off[0, t] = apart + share[t] * largest + blank
-            off[1, t] = product_apart + 2 * share[t] * product + blank
+            share = after if times[t] >= event else before
+            off[0, t] = apart + share * largest + blank
+            off[1, t] = product_apart + 2 * share * product + blank
 
     return compare
 
