@@ -168,8 +168,8 @@ def test_mixed_signs_satisfy_the_optimality_conditions(seed):
         )[inside]
         rows = X[:, inside].T
         rest = change - rows @ np.linalg.lstsq(rows, change, rcond=None)[0]
-        # condition: labels drawn next to the edge of the cone leave β of size 1e-9, or e^{−400}, with
-        # η accurate to 1e-6 or so; the certificate says where it is less (seed 2665)
+        # condition: labels drawn next to the edge of the cone leave β of size 1e-9 with η accurate
+        # to 1e-6 or so; the certificate says where it is less (seed 2665, β of size 1e-186)
         allowed = max(1e-6, limit.certificate.membership)
         assert np.max(np.abs(rest)) < allowed * max(1.0, np.max(np.abs(change)))
         assert limit.certificate.membership < 1e-3
