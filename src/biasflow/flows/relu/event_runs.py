@@ -14,8 +14,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._numerics.deadlines import Flag, never
 from ..._numerics.flow_frame import CONVERGED, TIGHTER
-from . import implicit_tail
-from . import march_control as marching
+from . import implicit_tail, march_control as marching
 from .early_phase import Arcs, align, states_at
 from .event_flow import did_not_settle
 from .event_march import ACCEPTED, REJECTED, march
