@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import borrowing, inner
 from .dormand_prince import dense, last_coefficient
-from .gated_field import remove_sliding
+from .gated_field import remove_sliding, set_held
 from .layout import (
     END,
     FIRST,
@@ -173,13 +173,17 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
     h, levels, rates = piece.h, piece.span.forces, piece.span.rates
     pulls, D, kept = piece.course, row_of(U.shape[1]), row_of(slides.held.shape[1])
     copy(slides.held[j], kept)
-    g = slides.which[j, b]
+    g, ends = slides.which[j, b], row_of(pulls.shape[0])
+    for k in range(ends.size):  # what holds the slide is linear in the pull
+        copy(pulls[k], D)
+        remove_sliding(j, D, slides)
+        set_held(j, slides)
+        ends[k] = slides.held[j, b]
+    copy(kept, slides.held[j])
     first, last = largest(levels[START, 0], levels[START, 1]), largest(piece.F0, piece.F1)
     low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
     for k in range(BISECTIONS):
-        for i in range(D.size):
-            D[i] = hermite(theta, pulls[0, i], pulls[1, i], h * pulls[2, i], h * pulls[3, i])
-        remove_sliding(j, D, slides)
+        force = hermite(theta, ends[0], ends[1], h * ends[2], h * ends[3])
         F0 = hermite(
             theta, levels[0, 0, g], levels[1, 0, g], h * rates[0, 0, g], h * rates[1, 0, g]
         )
@@ -187,7 +191,7 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
             theta, levels[0, 1, g], levels[1, 1, g], h * rates[0, 1, g], h * rates[1, 1, g]
         )
         slack = tolerances.late * (first + theta * (last - first)) + tolerances.noise
-        beyond = excess(slides.held[j, b], F0, F1, sign, slack)
+        beyond = excess(force, F0, F1, sign, slack)
         if beyond > 0.0:
             high, above = theta, beyond
         elif k == 0:
@@ -198,7 +202,6 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
             break
         straight = low + (high - low) * below / (below - above) if below < 0.0 else low
         theta = straight if k % 3 != 0 and low < straight < high else 0.5 * (low + high)
-    copy(kept, slides.held[j])
     return high
 
 

@@ -29,6 +29,7 @@ from .layout import (
 )
 from .sliding_modes import cross, resolve, roomier, set_slides
 from .small_algebra import (
+    assemble,
     copy,
     fill_table,
     gate_table,
@@ -59,7 +60,8 @@ class Aside(NamedTuple):
     F0: Array
     F1: Array
     share: Array  # (2, G): what the neuron has added to the predictions
-    pulls: Array  # (5, r+2): the pull of its gates, a quartic in θ as the forces are
+    forces: Array  # (5, G): those on its gates, quartics in θ
+    pulls: Array  # (5, r+2): the pull of its gates, a quartic in θ as they are
     course: Array  # (4, r+2): the pull at both ends of a step, and its rates there
     near: Index  # (G,): the groups within reach of the anchor come first,
     many: Index  # (1,): so many
@@ -92,6 +94,7 @@ def aside_for(G: int, width: int) -> Aside:
         row_of(G),
         row_of(G),
         table_of(2, G),
+        table_of(5, G),
         table_of(5, width),
         table_of(4, width),
         indices(G),
@@ -140,10 +143,12 @@ def add_pulls(sign: float, g: int, gate: int, course: Array, U: Array, pulls: Ar
 
 
 @borrowing
-def set_pulls(row: Gates, course: Array, U: Array, pulls: Array) -> None:
-    fill_table(pulls, 0.0)
-    for g in range(row.size):
-        add_pulls(1.0, g, row[g], course, U, pulls)
+def set_pulls(row: Gates, course: Array, U: Array, forces: Array, pulls: Array) -> None:
+    for k in range(pulls.shape[0]):
+        for g in range(row.size):
+            force = course[1, k, g] if row[g] == ON else course[0, k, g]
+            forces[k, g] = 0.0 if row[g] == SLIDE else -force
+    assemble(forces, U, pulls)
 
 
 @borrowing
@@ -273,9 +278,9 @@ def stages_aside(
     y, K = s.Y[0], s.K
     for k in range(1, 7):
         target = s.sixth[0] if k == 5 else s.trial[0]
-        for i in range(y.size):
-            total = 0.0
-            for b in range(k):
-                total += TABLEAU[k, b] * K[b, i]
-            target[i] = y[i] + step * h * total
+        copy(y, target)
+        for b in range(k):
+            weight, slopes = step * h * TABLEAU[k, b], K[b]
+            for i in range(y.size):
+                target[i] += weight * slopes[i]
         forced(target, theta + NODES[k] * step, j, geometry, slides, s, K[k])

@@ -12,10 +12,10 @@ from .dormand_prince import dense_row, dense_state, set_travel
 from .events import NOWHERE, Piece, excess, first_event, sign_within, worth_a_look
 from .gated_field import (
     forces,
-    pre_activations,
     prediction_rates,
     predictions,
     pull,
+    show_held,
     workspace,
 )
 from .layout import (
@@ -36,7 +36,6 @@ from .layout import (
 from .neuron_aside import Aside, aside_for, set_course, span_for
 from .small_algebra import (
     copy,
-    copy_table,
     fill_table,
     gate_table,
     indices,
@@ -139,6 +138,7 @@ def stays_clear(frame: Frame, s: Scratch) -> bool:
     a unit vector. Then nobody needs to look."""
     Y, trial, slides, work = frame.Y, s.trial, frame.slides, s.work
     set_travel(frame.h, Y, trial, s.K, s.sixth, s.travel)
+    show_held(slides, work)
     slack = frame.tolerances.late * largest(work.F0, work.F1) + frame.tolerances.noise
     for j in range(Y.shape[0]):
         # one that does not move may rest on a kink
@@ -205,7 +205,7 @@ def look(frame: Frame, s: Scratch) -> float:
     if s.known[0] == 0:
         project(frame.Y, geometry.U, geometry.UT, span.P[START])
         project(s.slopes[0], geometry.U, geometry.UT, span.dP[START])
-    pre_activations(s.trial, geometry, s.work, span.P[END])
+    project(s.trial, geometry.U, geometry.UT, span.P[END])
     project(s.slopes[6], geometry.U, geometry.UT, span.dP[END])
     piece = Piece(
         frame.h,
@@ -250,12 +250,11 @@ def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
     span, work, rates = s.span, s.work, s.span.rates
     copy(work.F0, span.forces[END, 0])
     copy(work.F1, span.forces[END, 1])
-    prediction_rates(s.trial, s.slopes[6], span.P[END], span.dP[END], geometry, work, s.middle)
+    prediction_rates(s.trial, s.slopes[6], geometry, work, s.middle)
     linear_forces(s.middle, geometry, rates[END, 0], rates[END, 1])
-    copy_table(span.P[START], work.P)
     predictions(Y, geometry, work)
     forces(work.plus, work.minus, geometry, span.forces[START, 0], span.forces[START, 1])
-    prediction_rates(Y, s.slopes[0], span.P[START], span.dP[START], geometry, work, s.middle)
+    prediction_rates(Y, s.slopes[0], geometry, work, s.middle)
     linear_forces(s.middle, geometry, rates[START, 0], rates[START, 1])
 
 
@@ -264,7 +263,6 @@ def chart(frame: Frame, s: Scratch) -> None:
     """The course of the forces over the step, both ends known."""
     geometry, work = frame.geometry, s.work
     dense_state(0.5, frame.h, frame.Y, s.trial, s.K, s.sixth)
-    project(s.sixth, geometry.U, geometry.UT, work.P)
     predictions(s.sixth, geometry, work)
     forces(work.plus, work.minus, geometry, s.middle[0], s.middle[1])
     set_course(frame.h, s.span, s.middle, s.course)
