@@ -136,9 +136,9 @@ def set_travel(h: float, Y: Array, trial: Array, K: Array, scratch: Array, trave
         c5 = h * last_coefficient(K, i)
         square[i] = change**2 + 0.25 * c3**2 + 4 / 27 * c4**2 + 0.0625 * c5**2
     for j in range(Y.shape[0]):
-        total = 0.0
-        for i in range(FIRST, Y.shape[1]):
-            total += scratch[j, i]
+        total, squares = 0.0, scratch[j, FIRST:]
+        for i in range(squares.size):
+            total += squares[i]
         travel[j] = math.sqrt((1 + 0.25 + 4 / 27 + 0.0625) * total)
 
 

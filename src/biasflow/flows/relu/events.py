@@ -12,7 +12,6 @@ from .dormand_prince import dense, last_coefficient
 from .gated_field import remove_sliding, set_held
 from .layout import (
     END,
-    FIRST,
     HYSTERESIS,
     ON,
     OUT,
@@ -24,7 +23,7 @@ from .layout import (
     Span,
     Tolerances,
 )
-from .small_algebra import copy, larger, largest, row_of, smaller
+from .small_algebra import copy, indices, larger, largest, row_of, smaller, table_of
 
 TURN = -2
 """In place of a group: the output weight changes sign."""
@@ -125,7 +124,7 @@ def first_crossing(j: int, piece: Piece) -> tuple[float, int]:
             continue
         limit = lower_limit(side * p0)
         p0, c5 = 0.0, 0.0  # that of the span dates from before the state was put back on what it
-        for i in range(FIRST, U.shape[1]):  # conserves
+        for i in range(U.shape[1]):  # conserves
             p0 += Y[j, i] * U[g, i]
             c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
         # where it begins at zero, the limit is all there is to pass
@@ -144,7 +143,7 @@ def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
     return larger(outside, sign * (F0 - F1)) - slack
 
 
-@borrowing
+@inner
 def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its
     output until then.
@@ -152,38 +151,44 @@ def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, i
     A slide ends when its force has left the box by `late` of the largest force, and by `noise`:
     ending it late costs the square of the delay.
     """
-    slides, F0, F1 = piece.slides, piece.F0, piece.F1
-    group = -1
+    slides, F0, F1, count, group = piece.slides, piece.F0, piece.F1, piece.slides.sizes[j], -1
     slack = piece.tolerances.late * largest(F0, F1) + piece.tolerances.noise
-    for b in range(slides.sizes[j]):
+    outside, ending = indices(count), 0
+    for b in range(count):
         g = slides.which[j, b]
         known = slides.lower[j, b, b] > 0.0
         if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
-            theta = exit_in_step(j, b, sign, piece, smaller(best, 1.0))
-            if theta < best:
-                best, group = theta, g
+            outside[ending] = b
+            ending += 1
+    if ending == 0:
+        return best, group
+    # what holds a slide is linear in the pull
+    held, ends, D = row_of(count), table_of(4, count), row_of(piece.course.shape[1])
+    copy(slides.held[j, :count], held)
+    for k in range(ends.shape[0]):
+        copy(piece.course[k], D)
+        remove_sliding(j, D, slides)
+        set_held(j, slides)
+        copy(slides.held[j, :count], ends[k])
+    copy(held, slides.held[j, :count])
+    for k in range(ending):
+        b = outside[k]
+        g = slides.which[j, b]
+        theta = exit_in_step(b, g, sign, piece, smaller(best, 1.0), ends)
+        if theta < best:
+            best, group = theta, g
     return best, group
 
 
-@inner
-def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float:
-    """When the b-th slide of neuron j ends, forces being Hermite interpolants over the step;
-    NOWHERE if after `end`."""
-    slides, tolerances, U = piece.slides, piece.tolerances, piece.geometry.U
-    h, levels, rates = piece.h, piece.span.forces, piece.span.rates
-    pulls, D, kept = piece.course, row_of(U.shape[1]), row_of(slides.held.shape[1])
-    copy(slides.held[j], kept)
-    g, ends = slides.which[j, b], row_of(pulls.shape[0])
-    for k in range(ends.size):  # what holds the slide is linear in the pull
-        copy(pulls[k], D)
-        remove_sliding(j, D, slides)
-        set_held(j, slides)
-        ends[k] = slides.held[j, b]
-    copy(kept, slides.held[j])
+@borrowing
+def exit_in_step(b: int, g: int, sign: float, piece: Piece, end: float, ends: Array) -> float:
+    """When a neuron's b-th slide, on group g, ends, forces being Hermite interpolants over the
+    step, that which holds the slide too; NOWHERE if after `end`."""
+    tolerances, h, levels, rates = piece.tolerances, piece.h, piece.span.forces, piece.span.rates
     first, last = largest(levels[START, 0], levels[START, 1]), largest(piece.F0, piece.F1)
     low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
     for k in range(BISECTIONS):
-        force = hermite(theta, ends[0], ends[1], h * ends[2], h * ends[3])
+        force = hermite(theta, ends[0, b], ends[1, b], h * ends[2, b], h * ends[3, b])
         F0 = hermite(
             theta, levels[0, 0, g], levels[1, 0, g], h * rates[0, 0, g], h * rates[1, 0, g]
         )

@@ -135,7 +135,7 @@ def predictions(Y: Array, geometry: Geometry, work: Work) -> None:
         fill(sums[k], 0.0)
     for j in range(Y.shape[0]):
         k, c = work.kin[j], work.lanes[0, j]
-        for i in range(FIRST, Y.shape[1]):
+        for i in range(Y.shape[1]):
             sums[k, i] += c * Y[j, i]
     see(geometry, work, work.plus, work.minus)
 
@@ -194,7 +194,7 @@ def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
 def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> None:
     """Add what a gate on group g pulls to D."""
     force = F1[g] if gate == ON else (F0[g] if gate == OFF else 0.0)
-    for i in range(FIRST, D.size):
+    for i in range(D.size):
         D[i] -= force * U[g, i]
 
 
@@ -202,12 +202,12 @@ def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> Non
 def remove_sliding(j: int, row: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
     stay in slides.held, for `set_held`."""
-    width, held = row.size, slides.held[j]
+    held = slides.held[j]
     for a in range(slides.sizes[j]):
         q, c = slides.basis[j, a], 0.0
-        for i in range(FIRST, width):
+        for i in range(row.size):
             c += q[i] * row[i]
-        for i in range(FIRST, width):
+        for i in range(row.size):
             row[i] -= c * q[i]
         held[a] = c
 
@@ -317,7 +317,7 @@ def respond(
     Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array
 ) -> None:
     """The velocities under these forces."""
-    width, count = Y.shape[1], work.many[0]
+    count = work.many[0]
     for k in range(count):
         on, off, q = work.on[k], work.off[k], work.Q[k]
         if geometry.two_sided:
@@ -332,14 +332,13 @@ def respond(
     for j in range(Y.shape[0]):
         D, y, dy = work.D[work.kin[j]], Y[j], dY[j]
         along = 0.0
-        for i in range(FIRST, width):
+        for i in range(y.size):
             along += D[i] * y[i]
         out = y[OUT]
         growth = 2 * out * along
-        dy[RHO] = growth
-        dy[OUT] = along - growth * out
-        for i in range(FIRST, width):
+        for i in range(y.size):
             dy[i] = out * D[i] - growth * y[i]
+        dy[RHO], dy[OUT] = growth, along - growth * out
 
 
 @borrowing
@@ -351,7 +350,7 @@ def prediction_rates(Y: Array, dY: Array, geometry: Geometry, work: Work, rates:
     for j in range(Y.shape[0]):
         k, scale = work.kin[j], math.exp(2 * Y[j, RHO])
         c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
-        for i in range(FIRST, Y.shape[1]):
+        for i in range(Y.shape[1]):
             sums[k, i] += dc * Y[j, i] + c * dY[j, i]
     see(geometry, work, rates[0], rates[1])
 
@@ -363,6 +362,7 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
     With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w
     outside the span of the inputs.
     """
+    z = row[FIRST:]
     for _ in range(2):
         cE, bE = 0.0, 0.0
         if invariants.sign[j] != 0.0:
@@ -370,8 +370,8 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
         if invariants.log_fixed[j] > -math.inf:
             bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
         square = 0.0
-        for i in range(FIRST, row.size):
-            square += row[i] * row[i]
+        for i in range(z.size):
+            square += z[i] * z[i]
         out = row[OUT]
         g1, g2 = out * out - 0.5 * (1 + cE), square - 0.5 * (1 - cE) + bE
         e = cE + 2 * bE
@@ -382,8 +382,8 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
         l1, l2 = (s22 * g1 - s12 * g2) / det, (s11 * g2 - s12 * g1) / det
         row[RHO] -= cE * l1 - e * l2
         row[OUT] -= 2 * out * l1
-        for i in range(FIRST, row.size):
-            row[i] *= 1 - 2 * l2
+        for i in range(z.size):
+            z[i] *= 1 - 2 * l2
         if abs(g1) + abs(g2) < SMALL_DEFECT:
             return
 

@@ -39,7 +39,7 @@ def fastest_pull(Y: Array, work: Work) -> float:
     show_pulls(work)
     for j in range(Y.shape[0]):
         along, square, D = 0.0, 0.0, work.D[work.kin[j]]
-        for i in range(FIRST, Y.shape[1]):
+        for i in range(D.size):
             along += D[i] * Y[j, i]
             square += D[i] ** 2
         fastest = larger(fastest, larger(along * along, Y[j, OUT] ** 2 * square))
@@ -53,7 +53,7 @@ def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
     show_pulls(work)
     for j in range(Y.shape[0]):
         along, square, out, D = 0.0, 0.0, Y[j, OUT], work.D[work.kin[j]]
-        for i in range(FIRST, Y.shape[1]):
+        for i in range(D.size):
             along += D[i] * Y[j, i]
             square += D[i] ** 2
         if larger(along * along, out * out * square) <= still * still:

@@ -31,6 +31,7 @@ from .sliding_modes import cross, resolve, roomier, set_slides
 from .small_algebra import (
     assemble,
     copy,
+    dot,
     fill_table,
     gate_table,
     indices,
@@ -138,7 +139,7 @@ def add_pulls(sign: float, g: int, gate: int, course: Array, U: Array, pulls: Ar
     for k in range(pulls.shape[0]):
         force = sign * (course[1, k, g] if gate == ON else course[0, k, g])
         if force != 0.0:
-            for i in range(FIRST, U.shape[1]):
+            for i in range(U.shape[1]):
                 pulls[k, i] -= force * U[g, i]
 
 
@@ -167,8 +168,7 @@ def turn_pulls(before: Gates, after: Gates, course: Array, U: Array, pulls: Arra
 def pull_at(theta: float, s: Aside) -> None:
     """s.D becomes what the gates pull at θ, sliding ones left out."""
     D, pulls = s.D, s.pulls
-    D[RHO], D[OUT] = 0.0, 0.0
-    for i in range(FIRST, D.size):
+    for i in range(D.size):
         D[i] = pulls[0, i] + theta * (
             pulls[1, i] + theta * (pulls[2, i] + theta * (pulls[3, i] + theta * pulls[4, i]))
         )
@@ -198,12 +198,12 @@ def forced(
     if slides.sizes[j] > 0:
         remove_sliding(j, D, slides)
     along, out = 0.0, row[OUT]
-    for i in range(FIRST, row.size):
+    for i in range(row.size):
         along += D[i] * row[i]
     growth = 2 * out * along
-    dY[RHO], dY[OUT] = growth, along - growth * out
-    for i in range(FIRST, row.size):
+    for i in range(row.size):
         dY[i] = out * D[i] - growth * row[i]
+    dY[RHO], dY[OUT] = growth, along - growth * out
 
 
 @borrowing
@@ -213,9 +213,7 @@ def set_near(reach: float, U: Array, s: Aside) -> None:
     near."""
     count, row = 0, s.gates[0]
     for g in range(row.size):
-        p = 0.0
-        for i in range(FIRST, U.shape[1]):
-            p += s.Y[0, i] * U[g, i]
+        p = dot(s.Y[0], U[g])
         if (p if row[g] == ON else -p) <= reach + 2 * HYSTERESIS or row[g] == SLIDE:
             s.near[count] = g
             count += 1
@@ -227,9 +225,9 @@ def set_near(reach: float, U: Array, s: Aside) -> None:
 def look_near(h: float, U: Array, s: Aside) -> None:
     """Pre-activations and their slopes at both ends of the step from s.Y to s.trial, of groups that
     are near."""
-    away = 0.0
-    for i in range(FIRST, U.shape[1]):
-        away += (s.Y[0, i] - s.anchor[i]) ** 2
+    away, here, anchor = 0.0, s.Y[0, FIRST:], s.anchor[FIRST:]
+    for i in range(here.size):
+        away += (here[i] - anchor[i]) ** 2
     set_travel(h, s.Y, s.trial, s.K, s.out, s.travel)
     if not math.sqrt(away) + s.travel[0] <= s.reach[0]:
         set_near(ROOMY * s.travel[0], U, s)
@@ -237,7 +235,7 @@ def look_near(h: float, U: Array, s: Aside) -> None:
     for k in range(s.many[0]):
         g = s.near[k]
         p0, p1, s0, s1 = 0.0, 0.0, 0.0, 0.0
-        for i in range(FIRST, U.shape[1]):
+        for i in range(U.shape[1]):
             p0 += s.Y[0, i] * U[g, i]
             p1 += s.trial[0, i] * U[g, i]
             s0 += s.K[0, i] * U[g, i]

@@ -164,9 +164,9 @@ def recede(Y: Array, trial: Array, travel: Array, margins: Array) -> None:
     """Take from the margins how far neurons went, and how far they were moved then, from `trial`
     to Y."""
     for j in range(Y.shape[0]):
-        square = 0.0
-        for i in range(FIRST, Y.shape[1]):
-            square += (Y[j, i] - trial[j, i]) ** 2
+        square, y, x = 0.0, Y[j, FIRST:], trial[j, FIRST:]
+        for i in range(y.size):
+            square += (y[i] - x[i]) ** 2
         margins[j] -= travel[j] + math.sqrt(square)
 
 
