@@ -14,7 +14,7 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import borrowing, seldom
+from ..._numerics.compilation import borrowing, inner
 from .dormand_prince import dense_state, error_and_stiffness
 from .events import NOWHERE, Piece, first_event
 from .gated_field import conserve, remove_sliding, set_held
@@ -151,7 +151,7 @@ def glide(
     return Way(theta, step, NONE, left)
 
 
-@seldom
+@inner
 def detour(
     theta: float, group: int, end: float, j: int, course: Array, frame: Frame, s: Aside, log: Log
 ) -> tuple[float, Log]:

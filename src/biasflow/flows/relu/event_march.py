@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, entry, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, entry, inner, seldom, seldom_borrowing
 from .detours import Frame, forces_size, linear_forces
 from .dormand_prince import dense_state, error_and_stiffness, stages
 from .early_phase import start_gates
@@ -129,7 +129,7 @@ def start_span(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Sc
     return square
 
 
-@seldom
+@inner
 def pass_events(
     most: float, stiffness: float, all_of_it: bool, frame: Frame, s: Scratch, log: Log
 ) -> tuple[float, int, Slides, Log]:

@@ -23,7 +23,7 @@ from .layout import (
     Span,
     Tolerances,
 )
-from .small_algebra import copy, indices, larger, largest, row_of, smaller, table_of
+from .small_algebra import copy, larger, largest, row_of, smaller, table_of
 
 TURN = -2
 """In place of a group: the output weight changes sign."""
@@ -151,16 +151,12 @@ def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, i
     A slide ends when its force has left the box by `late` of the largest force, and by `noise`:
     ending it late costs the square of the delay.
     """
-    slides, F0, F1, count, group = piece.slides, piece.F0, piece.F1, piece.slides.sizes[j], -1
-    slack = piece.tolerances.late * largest(F0, F1) + piece.tolerances.noise
-    outside, ending = indices(count), 0
-    for b in range(count):
-        g = slides.which[j, b]
-        known = slides.lower[j, b, b] > 0.0
-        if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
-            outside[ending] = b
-            ending += 1
-    if ending == 0:
+    slides, count, group = piece.slides, piece.slides.sizes[j], -1
+    slack = piece.tolerances.late * largest(piece.F0, piece.F1) + piece.tolerances.noise
+    first = 0
+    while first < count and not leaves(j, first, sign, slack, piece):
+        first += 1
+    if first == count:
         return best, group
     # what holds a slide is linear in the pull
     held, ends, D = row_of(count), table_of(4, count), row_of(piece.course.shape[1])
@@ -171,13 +167,21 @@ def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, i
         set_held(j, slides)
         copy(slides.held[j, :count], ends[k])
     copy(held, slides.held[j, :count])
-    for k in range(ending):
-        b = outside[k]
-        g = slides.which[j, b]
-        theta = exit_in_step(b, g, sign, piece, smaller(best, 1.0), ends)
-        if theta < best:
-            best, group = theta, g
+    for b in range(first, count):
+        if leaves(j, b, sign, slack, piece):
+            g = slides.which[j, b]
+            theta = exit_in_step(b, g, sign, piece, smaller(best, 1.0), ends)
+            if theta < best:
+                best, group = theta, g
     return best, group
+
+
+@borrowing
+def leaves(j: int, b: int, sign: float, slack: float, piece: Piece) -> bool:
+    """Whether the force of neuron j's b-th slide is outside of its box at the end of the piece."""
+    slides, g = piece.slides, piece.slides.which[j, b]
+    known = slides.lower[j, b, b] > 0.0
+    return known and excess(slides.held[j, b], piece.F0[g], piece.F1[g], sign, slack) > 0.0
 
 
 @borrowing

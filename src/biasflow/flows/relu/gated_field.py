@@ -31,8 +31,9 @@ SMALL_DEFECT = 1e-8
 
 @seldom
 def workspace(m: int, G: int, width: int) -> Work:
-    lanes, slots = table_of(7, m), 2
+    lanes, D, slots = table_of(7, m), table_of(m, width), 2
     fill_table(lanes, math.inf)
+    fill_table(D, 0.0)  # its first two columns are those of U
     while slots < 2 * m:
         slots *= 2
     return Work(
@@ -40,7 +41,7 @@ def workspace(m: int, G: int, width: int) -> Work:
         table_of(m, G),
         table_of(m, G),
         table_of(m, G),
-        table_of(m, width),
+        D,
         table_of(m, width),
         row_of(G),
         row_of(G),

@@ -88,7 +88,7 @@ class Work(NamedTuple):
     Q: Array  # (m, G): −F of each gate
     on: Array  # (m, G): 1 where the gate is ON, else 0
     off: Array  # (m, G): 1 where the gate is OFF and carries force, else 0
-    D: Array  # (m, r+2): the pull, the sliding part removed
+    D: Array  # (m, r+2): the pull, the sliding part removed, after two zero columns
     sums: Array  # (m, r+2): Σ a_j w_j, or its rate
     plus: Array  # (G,): Σ_j a_j σ(⟨w_j, u_g⟩)
     minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, inner, seldom, seldom_borrowing
 from .detours import Frame, bearable, contribute, detour, forces_size, linear_forces
 from .dormand_prince import dense_row, dense_state, set_travel
 from .events import NOWHERE, Piece, excess, first_event, sign_within, worth_a_look
@@ -226,9 +226,12 @@ def look(frame: Frame, s: Scratch) -> float:
     first, any_at_all = NOWHERE, flag_events(piece, s.when)
     if any_at_all:
         both_ends(frame.Y, frame.geometry, s)
+        slack = frame.tolerances.late * largest(piece.F0, piece.F1) + frame.tolerances.noise
         for j in range(frame.Y.shape[0]):
             if s.when[j] == 0.0:
-                if frame.slides.sizes[j] > 0:
+                if frame.slides.sizes[j] > 0 and slide_may_end(
+                    j, slack, frame.Y, s.trial, frame.slides, piece.F0, piece.F1
+                ):
                     pull_ends(frame.gates[j], s.span, frame.geometry.U, s.aside.course)
                 s.when[j], s.groups[j] = first_event(j, piece, any_at_all)
                 first = smaller(first, s.when[j])
@@ -268,7 +271,7 @@ def chart(frame: Frame, s: Scratch) -> None:
     set_course(frame.h, s.span, s.middle, s.course)
 
 
-@seldom
+@inner
 def one_aside(i: int, end: float, frame: Frame, s: Scratch, log: Log) -> tuple[float, Log]:
     """The i-th neuron to change gates, from its first event to `end`; s.push gains the integral of
     what it adds to the predictions.
@@ -277,12 +280,12 @@ def one_aside(i: int, end: float, frame: Frame, s: Scratch, log: Log) -> tuple[f
     """
     h, Y, gates, geometry = frame.h, frame.Y, frame.gates, frame.geometry
     j, aside, theta = s.neurons[i], s.aside, s.first[i]
-    dense_row(theta, h, j, Y, s.trial, s.K, aside.Y[0])
+    dense_row(theta, h, j, Y, s.trial, s.slopes, aside.Y[0])
     copy(gates[j], aside.gates[0])
     reached, log = detour(theta, s.groups[j], end, j, s.course, frame, aside, log)
     copy(aside.Y[0], s.ends[i])
     copy(aside.gates[0], s.gates[i])
-    dense_row(reached, h, j, Y, s.trial, s.K, aside.out[0])
+    dense_row(reached, h, j, Y, s.trial, s.slopes, aside.out[0])
     fill_table(aside.share, 0.0)
     contribute(1.0, aside.Y[0], aside.gates[0], geometry, aside.share)
     contribute(-1.0, aside.out[0], gates[j], geometry, aside.share)
