@@ -14,10 +14,10 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array
-from ..._numerics.compilation import borrowing, seldom
+from ..._numerics.compilation import borrowing, inner
 from .dormand_prince import dense_state, error_and_stiffness
 from .events import NOWHERE, Piece, first_event
-from .gated_field import conserve, remove_sliding
+from .gated_field import conserve, remove_sliding, set_held
 from .layout import (
     END,
     ON,
@@ -107,6 +107,7 @@ def glide(
             continue
         look_near(h, U, s)
         if slides.sizes[0] > 0:
+            set_held(only, slides)
             course_at(theta + step, frame.h, course, span.forces[END], span.rates[END])
             copy(span.forces[END, 0], s.F0)
             copy(span.forces[END, 1], s.F1)
@@ -150,7 +151,7 @@ def glide(
     return Way(theta, step, NONE, left)
 
 
-@seldom
+@inner
 def detour(
     theta: float, group: int, end: float, j: int, course: Array, frame: Frame, s: Aside, log: Log
 ) -> tuple[float, Log]:
@@ -160,7 +161,7 @@ def detour(
     only = s.Y.shape[0] - 1
     slides = no_slides(only + 1, 4 + frame.slides.sizes[j], U.shape[1])
     inherit(frame.slides, j, slides, only)
-    set_pulls(s.gates[0], course, U, s.pulls)
+    set_pulls(s.gates[0], course, U, s.forces, s.pulls)
     s.reach[0] = -1.0
     way, idle = Way(theta, end - theta, group, MOST_PIECES), 0
     while way.group != NONE and way.left > 0:

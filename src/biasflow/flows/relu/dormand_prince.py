@@ -136,9 +136,9 @@ def set_travel(h: float, Y: Array, trial: Array, K: Array, scratch: Array, trave
         c5 = h * last_coefficient(K, i)
         square[i] = change**2 + 0.25 * c3**2 + 4 / 27 * c4**2 + 0.0625 * c5**2
     for j in range(Y.shape[0]):
-        total = 0.0
-        for i in range(FIRST, Y.shape[1]):
-            total += scratch[j, i]
+        total, squares = 0.0, scratch[j, FIRST:]
+        for i in range(squares.size):
+            total += squares[i]
         travel[j] = math.sqrt((1 + 0.25 + 4 / 27 + 0.0625) * total)
 
 
@@ -150,10 +150,12 @@ def dense_state(theta: float, h: float, Y: Array, trial: Array, K: Array, out: A
 
 
 @borrowing
-def dense_row(theta: float, h: float, j: int, Y: Array, trial: Array, K: Array, out: Array) -> None:
-    """The same for one neuron."""
-    for i in range(Y.shape[1]):
-        k = j * Y.shape[1] + i
-        out[i] = dense(
-            theta, Y[j, i], trial[j, i], h * K[0, k], h * K[6, k], h * last_coefficient(K, k)
-        )
+def dense_row(
+    theta: float, h: float, j: int, Y: Array, trial: Array, slopes: Array, out: Array
+) -> None:
+    """The same for one neuron, the stages in the shape of states."""
+    y, x, k1, k3, k4 = Y[j], trial[j], slopes[0, j], slopes[2, j], slopes[3, j]
+    k5, k6, k7 = slopes[4, j], slopes[5, j], slopes[6, j]
+    for i in range(y.size):
+        c5 = D1 * k1[i] + D3 * k3[i] + D4 * k4[i] + D5 * k5[i] + D6 * k6[i] + D7 * k7[i]
+        out[i] = dense(theta, y[i], x[i], h * k1[i], h * k7[i], h * c5)

@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, entry, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, entry, inner, seldom, seldom_borrowing
 from .detours import Frame, forces_size, linear_forces
 from .dormand_prince import dense_state, error_and_stiffness, stages
 from .early_phase import start_gates
@@ -18,11 +18,11 @@ from .gated_field import (
     conserve_balanced,
     field,
     forces,
-    pre_activations,
     predictions,
     remove_sliding,
     respond,
-    set_masks,
+    set_kin,
+    set_marks,
 )
 from .layout import (
     END,
@@ -95,7 +95,6 @@ EVENT, CROWDED = -1, -2
 
 @seldom_borrowing
 def forces_at(Y: Array, geometry: Geometry, work: Work) -> None:
-    project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
     forces(work.plus, work.minus, geometry, work.F0, work.F1)
 
@@ -113,7 +112,7 @@ def place(
     """The slides with neuron j's gates as they are now, the neuron put onto its zeros."""
     slides = roomier(slides, sliding_groups(gates[j]).size)
     set_slides(j, gates[j], geometry.U, slides)
-    set_masks(j, gates[j], geometry, work)
+    set_marks(j, gates[j], geometry, work)
     remove_sliding(j, Y[j], slides)
     conserve(Y[j], j, invariants)
     return slides
@@ -123,14 +122,14 @@ def place(
 def start_span(Y: Array, gates: Gates, geometry: Geometry, slides: Slides, s: Scratch) -> float:
     """The first stage at Y, and with it the start of a span; returns Σ(h − y)²."""
     square = field(Y, geometry, slides, s.work, s.slopes[0])
-    pre_activations(Y, geometry, s.work, s.span.P[START])
+    project(Y, geometry.U, geometry.UT, s.span.P[START])
     project(s.slopes[0], geometry.U, geometry.UT, s.span.dP[START])
     set_margins(s.span.P[START], gates, s.margins)
     s.known[0] = 1
     return square
 
 
-@seldom
+@inner
 def pass_events(
     most: float, stiffness: float, all_of_it: bool, frame: Frame, s: Scratch, log: Log
 ) -> tuple[float, int, Slides, Log]:
@@ -149,6 +148,7 @@ def pass_events(
         copy(s.ends[i], Y[j])
         copy(s.gates[i], gates[j])
         slides = place(j, Y, gates, geometry, slides, frame.invariants, s.work)
+    set_kin(gates, geometry, slides, s.work)
     linear_forces(s.push, geometry, s.work.F0, s.work.F1)
     negligible = 0.0 if all_of_it else NEGLIGIBLE_PUSH * frame.tolerances.rtol
     if forces_size(s.work.F0, s.work.F1) > negligible:
@@ -280,12 +280,14 @@ def _march(stamp: int) -> Any:
             Log(table_of(LOG_ROWS, LOG_COLUMNS), indices(1)),
         )
         for j in range(m):
-            set_masks(j, gates[j], geometry, s.work)
+            set_marks(j, gates[j], geometry, s.work)
         if fresh:
+            set_kin(gates, geometry, slides, s.work)
             forces_at(Y, geometry, s.work)
             slides = start_gates(Y, gates, s.work.F0, s.work.F1, geometry, slides)
         for j in range(m):
             slides = place(j, Y, gates, geometry, slides, invariants, s.work)
+        set_kin(gates, geometry, slides, s.work)
         square = start_span(Y, gates, geometry, slides, s)
         tolerances = Tolerances(
             ask.rtol, SLIDE_END_TOLERANCE * ask.rtol, NOISE * largest(s.work.F0, s.work.F1)

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import borrowing, inner
 from .dormand_prince import dense, last_coefficient
-from .gated_field import remove_sliding
+from .gated_field import remove_sliding, set_held
 from .layout import (
     END,
-    FIRST,
     HYSTERESIS,
     ON,
     OUT,
@@ -24,7 +23,7 @@ from .layout import (
     Span,
     Tolerances,
 )
-from .small_algebra import copy, larger, largest, row_of, smaller
+from .small_algebra import copy, larger, largest, row_of, smaller, table_of
 
 TURN = -2
 """In place of a group: the output weight changes sign."""
@@ -125,7 +124,7 @@ def first_crossing(j: int, piece: Piece) -> tuple[float, int]:
             continue
         limit = lower_limit(side * p0)
         p0, c5 = 0.0, 0.0  # that of the span dates from before the state was put back on what it
-        for i in range(FIRST, U.shape[1]):  # conserves
+        for i in range(U.shape[1]):  # conserves
             p0 += Y[j, i] * U[g, i]
             c5 += h * last_coefficient(K, j * Y.shape[1] + i) * U[g, i]
         # where it begins at zero, the limit is all there is to pass
@@ -144,7 +143,7 @@ def excess(F: float, F0: float, F1: float, sign: float, slack: float) -> float:
     return larger(outside, sign * (F0 - F1)) - slack
 
 
-@borrowing
+@inner
 def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, int]:
     """(θ, group) of the first of neuron j's slides to end before θ = best, `sign` being that of its
     output until then.
@@ -152,34 +151,48 @@ def slide_exit(j: int, sign: float, piece: Piece, best: float) -> tuple[float, i
     A slide ends when its force has left the box by `late` of the largest force, and by `noise`:
     ending it late costs the square of the delay.
     """
-    slides, F0, F1 = piece.slides, piece.F0, piece.F1
-    group = -1
-    slack = piece.tolerances.late * largest(F0, F1) + piece.tolerances.noise
-    for b in range(slides.sizes[j]):
-        g = slides.which[j, b]
-        known = slides.lower[j, b, b] > 0.0
-        if known and excess(slides.held[j, b], F0[g], F1[g], sign, slack) > 0.0:
-            theta = exit_in_step(j, b, sign, piece, smaller(best, 1.0))
+    slides, count, group = piece.slides, piece.slides.sizes[j], -1
+    slack = piece.tolerances.late * largest(piece.F0, piece.F1) + piece.tolerances.noise
+    first = 0
+    while first < count and not leaves(j, first, sign, slack, piece):
+        first += 1
+    if first == count:
+        return best, group
+    # what holds a slide is linear in the pull
+    held, ends, D = row_of(count), table_of(4, count), row_of(piece.course.shape[1])
+    copy(slides.held[j, :count], held)
+    for k in range(ends.shape[0]):
+        copy(piece.course[k], D)
+        remove_sliding(j, D, slides)
+        set_held(j, slides)
+        copy(slides.held[j, :count], ends[k])
+    copy(held, slides.held[j, :count])
+    for b in range(first, count):
+        if leaves(j, b, sign, slack, piece):
+            g = slides.which[j, b]
+            theta = exit_in_step(b, g, sign, piece, smaller(best, 1.0), ends)
             if theta < best:
                 best, group = theta, g
     return best, group
 
 
-@inner
-def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float:
-    """When the b-th slide of neuron j ends, forces being Hermite interpolants over the step;
-    NOWHERE if after `end`."""
-    slides, tolerances, U = piece.slides, piece.tolerances, piece.geometry.U
-    h, levels, rates = piece.h, piece.span.forces, piece.span.rates
-    pulls, D, kept = piece.course, row_of(U.shape[1]), row_of(slides.held.shape[1])
-    copy(slides.held[j], kept)
-    g = slides.which[j, b]
+@borrowing
+def leaves(j: int, b: int, sign: float, slack: float, piece: Piece) -> bool:
+    """Whether the force of neuron j's b-th slide is outside of its box at the end of the piece."""
+    slides, g = piece.slides, piece.slides.which[j, b]
+    known = slides.lower[j, b, b] > 0.0
+    return known and excess(slides.held[j, b], piece.F0[g], piece.F1[g], sign, slack) > 0.0
+
+
+@borrowing
+def exit_in_step(b: int, g: int, sign: float, piece: Piece, end: float, ends: Array) -> float:
+    """When a neuron's b-th slide, on group g, ends, forces being Hermite interpolants over the
+    step, that which holds the slide too; NOWHERE if after `end`."""
+    tolerances, h, levels, rates = piece.tolerances, piece.h, piece.span.forces, piece.span.rates
     first, last = largest(levels[START, 0], levels[START, 1]), largest(piece.F0, piece.F1)
     low, high, below, above, theta = 0.0, NOWHERE, 0.0, 0.0, end
     for k in range(BISECTIONS):
-        for i in range(D.size):
-            D[i] = hermite(theta, pulls[0, i], pulls[1, i], h * pulls[2, i], h * pulls[3, i])
-        remove_sliding(j, D, slides)
+        force = hermite(theta, ends[0, b], ends[1, b], h * ends[2, b], h * ends[3, b])
         F0 = hermite(
             theta, levels[0, 0, g], levels[1, 0, g], h * rates[0, 0, g], h * rates[1, 0, g]
         )
@@ -187,7 +200,7 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
             theta, levels[0, 1, g], levels[1, 1, g], h * rates[0, 1, g], h * rates[1, 1, g]
         )
         slack = tolerances.late * (first + theta * (last - first)) + tolerances.noise
-        beyond = excess(slides.held[j, b], F0, F1, sign, slack)
+        beyond = excess(force, F0, F1, sign, slack)
         if beyond > 0.0:
             high, above = theta, beyond
         elif k == 0:
@@ -198,7 +211,6 @@ def exit_in_step(j: int, b: int, sign: float, piece: Piece, end: float) -> float
             break
         straight = low + (high - low) * below / (below - above) if below < 0.0 else low
         theta = straight if k % 3 != 0 and low < straight < high else 0.5 * (low + high)
-    copy(kept, slides.held[j])
     return high
 
 

@@ -10,9 +10,9 @@ from ..._numerics.compilation import borrowing, seldom
 from .layout import FIRST, OFF, ON, OUT, RHO, Gates, Geometry, Invariants, Slides, Work
 from .small_algebra import (
     assemble,
-    copy_table,
     fill,
     fill_table,
+    indices,
     project,
     row_of,
     stack_of,
@@ -21,6 +21,8 @@ from .small_algebra import (
 
 PLANAR = FIRST + 2
 """Columns of a state where the inputs span a plane."""
+MIXER = 0x2545F4914F6CDD1D
+"""Odd, to mix marks with."""
 SMALL_GAIN = 0.125
 """Up to which the exponential is its Taylor polynomial of degree ten: off by 3e-18."""
 SMALL_DEFECT = 1e-8
@@ -29,13 +31,17 @@ SMALL_DEFECT = 1e-8
 
 @seldom
 def workspace(m: int, G: int, width: int) -> Work:
-    lanes = table_of(7, m)
+    lanes, D, slots = table_of(7, m), table_of(m, width), 2
     fill_table(lanes, math.inf)
+    fill_table(D, 0.0)  # its first two columns are those of U
+    while slots < 2 * m:
+        slots *= 2
     return Work(
         table_of(m, G),
         table_of(m, G),
         table_of(m, G),
         table_of(m, G),
+        D,
         table_of(m, width),
         row_of(G),
         row_of(G),
@@ -43,18 +49,57 @@ def workspace(m: int, G: int, width: int) -> Work:
         row_of(G),
         stack_of(2, G if width == PLANAR else 0, m),
         lanes,
+        indices(m),
+        indices(m),
+        indices(1),
+        indices(m),
+        indices(slots),
     )
 
 
 @borrowing
-def set_masks(j: int, row: Gates, geometry: Geometry, work: Work) -> None:
-    """Neuron j's gates as numbers, for loops without branches."""
+def set_marks(j: int, row: Gates, geometry: Geometry, work: Work) -> None:
+    """Neuron j's gates as one number, and in the plane as many, for loops without branches."""
+    mark = 0
     for g in range(row.size):
-        work.on[j, g] = 1.0 if row[g] == ON else 0.0
-        work.off[j, g] = 1.0 if row[g] == OFF and geometry.two_sided else 0.0
+        mark = MIXER * (mark + row[g] + 1)
+        mark ^= mark >> 29
+    work.marks[j] = mark
     if work.masks.size > 0:
         for g in range(row.size):
-            work.masks[0, g, j], work.masks[1, g, j] = work.on[j, g], work.off[j, g]
+            work.masks[0, g, j] = 1.0 if row[g] == ON else 0.0
+            work.masks[1, g, j] = 1.0 if row[g] == OFF and geometry.two_sided else 0.0
+
+
+@borrowing
+def alike(i: int, j: int, gates: Gates, slides: Slides) -> bool:
+    """Whether two neurons have the same gates, and slides that came in the same order."""
+    same = slides.sizes[i] == slides.sizes[j]
+    for g in range(gates.shape[1]):
+        same = same and gates[i, g] == gates[j, g]
+    for b in range(slides.sizes[i] if same else 0):
+        same = same and slides.which[i, b] == slides.which[j, b]
+    return same
+
+
+@borrowing
+def set_kin(gates: Gates, geometry: Geometry, slides: Slides, work: Work) -> None:
+    """Who is kin, and their gates as numbers, for loops without branches."""
+    slots, last, count = work.slots, work.slots.size - 1, 0
+    for k in range(slots.size):
+        slots[k] = -1
+    for j in range(gates.shape[0]):
+        place = work.marks[j] & last
+        while slots[place] >= 0 and not alike(work.chief[slots[place]], j, gates, slides):
+            place = (place + 1) & last
+        if slots[place] < 0:
+            slots[place], work.chief[count] = count, j
+            for g in range(gates.shape[1]):
+                work.on[count, g] = 1.0 if gates[j, g] == ON else 0.0
+                work.off[count, g] = 1.0 if gates[j, g] == OFF and geometry.two_sided else 0.0
+            count += 1
+        work.kin[j] = slots[place]
+    work.many[0] = count
 
 
 @borrowing
@@ -84,21 +129,34 @@ def set_outputs(Y: Array, lanes: Array) -> None:
 
 @borrowing
 def predictions(Y: Array, geometry: Geometry, work: Work) -> None:
-    """Σ_j a_j σ(⟨w_j, ±u_g⟩) from work.P, gates frozen."""
-    fill(work.plus, 0.0)
-    fill(work.minus, 0.0)
-    slope, G = geometry.slope, work.plus.size
+    """Σ_j a_j σ(⟨w_j, ±u_g⟩), gates frozen."""
+    sums, count = work.sums, work.many[0]
     set_outputs(Y, work.lanes)
+    for k in range(count):
+        fill(sums[k], 0.0)
     for j in range(Y.shape[0]):
-        c = work.lanes[0, j]
+        k, c = work.kin[j], work.lanes[0, j]
+        for i in range(Y.shape[1]):
+            sums[k, i] += c * Y[j, i]
+    see(geometry, work, work.plus, work.minus)
+
+
+@borrowing
+def see(geometry: Geometry, work: Work, plus: Array, minus: Array) -> None:
+    """Σσ(⟨sum, ±u_g⟩) over the kin, gates frozen."""
+    fill(plus, 0.0)
+    fill(minus, 0.0)
+    slope, count = geometry.slope, work.many[0]
+    project(work.sums[:count], geometry.U, geometry.UT, work.P[:count])
+    for k in range(count):
+        on, off, p = work.on[k], work.off[k], work.P[k]
         if geometry.two_sided:
-            for g in range(G):
-                p = c * work.P[j, g]
-                work.plus[g] += (work.on[j, g] + slope * work.off[j, g]) * p
-                work.minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * p
+            for g in range(plus.size):
+                plus[g] += (on[g] + slope * off[g]) * p[g]
+                minus[g] -= (slope * on[g] + off[g]) * p[g]
         else:
-            for g in range(G):
-                work.plus[g] += work.on[j, g] * (c * work.P[j, g])
+            for g in range(plus.size):
+                plus[g] += on[g] * p[g]
 
 
 @borrowing
@@ -137,24 +195,29 @@ def pull(row: Gates, F0: Array, F1: Array, U: Array, D: Array) -> None:
 def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> None:
     """Add what a gate on group g pulls to D."""
     force = F1[g] if gate == ON else (F0[g] if gate == OFF else 0.0)
-    for i in range(FIRST, D.size):
+    for i in range(D.size):
         D[i] -= force * U[g, i]
 
 
 @borrowing
 def remove_sliding(j: int, row: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
-    stay in slides.held."""
-    count, width = slides.sizes[j], row.size
-    lower, held = slides.lower[j], slides.held[j]
-    for a in range(count):
+    stay in slides.held, for `set_held`."""
+    held = slides.held[j]
+    for a in range(slides.sizes[j]):
         q, c = slides.basis[j, a], 0.0
-        for i in range(FIRST, width):
+        for i in range(row.size):
             c += q[i] * row[i]
-        for i in range(FIRST, width):
+        for i in range(row.size):
             row[i] -= c * q[i]
         held[a] = c
-    for a in range(count - 1, -1, -1):
+
+
+@borrowing
+def set_held(j: int, slides: Slides) -> None:
+    """The forces that keep neuron j's groups at zero, a pull projected last."""
+    lower, held = slides.lower[j], slides.held[j]
+    for a in range(slides.sizes[j] - 1, -1, -1):
         held[a] = held[a] / lower[a, a] if lower[a, a] > 0.0 else 0.0
         for b in range(a):
             held[b] -= lower[a, b] * held[a]
@@ -165,7 +228,6 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
     """ρ' = 2ā⟨D, z̄⟩, ā' = ⟨D, z̄⟩ − ρ'ā, z̄' = āD − ρ'z̄; returns Σ(h − y)²."""
     if work.masks.size > 0:
         return planar_field(Y, geometry, slides, work, dY)
-    project(Y, geometry.U, geometry.UT, work.P)
     predictions(Y, geometry, work)
     total = forces(work.plus, work.minus, geometry, work.F0, work.F1)
     respond(Y, work.F0, work.F1, geometry, slides, work, dY)
@@ -174,8 +236,8 @@ def field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -
 
 @borrowing
 def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array) -> float:
-    """The same where the inputs span a plane, in loops over neurons that lie side by side; work.P
-    is left alone, and pulls stay in lanes (`show_pulls`)."""
+    """The same where the inputs span a plane, in loops over neurons that lie side by side; pulls
+    stay in lanes (`show_pulls`)."""
     lanes, plus, minus, F0, F1 = work.lanes, work.plus, work.minus, work.F0, work.F1
     on, off, c, x, y, dx, dy = (
         work.masks[0],
@@ -235,17 +297,20 @@ def planar_field(Y: Array, geometry: Geometry, slides: Slides, work: Work, dY: A
 def show_pulls(work: Work) -> None:
     """work.D as the last evaluation of the field left it."""
     if work.masks.size > 0:
-        for j in range(work.D.shape[0]):
-            work.D[j, FIRST], work.D[j, FIRST + 1] = work.lanes[5, j], work.lanes[6, j]
+        for k in range(work.many[0]):
+            j = work.chief[k]
+            work.D[k, FIRST], work.D[k, FIRST + 1] = work.lanes[5, j], work.lanes[6, j]
 
 
 @borrowing
-def pre_activations(Y: Array, geometry: Geometry, work: Work, out: Array) -> None:
-    """⟨v̄_j, u_g⟩ of the state that the field was evaluated at last."""
-    if work.masks.size > 0:
-        project(Y, geometry.U, geometry.UT, out)
-    else:
-        copy_table(work.P, out)
+def show_held(slides: Slides, work: Work) -> None:
+    """The forces that keep groups at zero, as the last evaluation of the field left them."""
+    for k in range(work.many[0]):
+        set_held(work.chief[k], slides)
+    for j in range(slides.sizes.size):
+        chief = work.chief[work.kin[j]]
+        for b in range(slides.sizes[j] if chief != j else 0):
+            slides.held[j, b] = slides.held[chief, b]
 
 
 @borrowing
@@ -253,42 +318,42 @@ def respond(
     Y: Array, F0: Array, F1: Array, geometry: Geometry, slides: Slides, work: Work, dY: Array
 ) -> None:
     """The velocities under these forces."""
+    count = work.many[0]
+    for k in range(count):
+        on, off, q = work.on[k], work.off[k], work.Q[k]
+        if geometry.two_sided:
+            for g in range(F1.size):
+                q[g] = -on[g] * F1[g] - off[g] * F0[g]
+        else:
+            for g in range(F1.size):
+                q[g] = -on[g] * F1[g]
+    assemble(work.Q[:count], geometry.U, work.D[:count])
+    for k in range(count):
+        remove_sliding(work.chief[k], work.D[k], slides)
     for j in range(Y.shape[0]):
-        for g in range(F1.size):
-            work.Q[j, g] = -work.on[j, g] * F1[g] - work.off[j, g] * F0[g]
-    assemble(work.Q, geometry.U, work.D)
-    width = Y.shape[1]
-    for j in range(Y.shape[0]):
-        if slides.sizes[j] > 0:
-            remove_sliding(j, work.D[j], slides)
+        D, y, dy = work.D[work.kin[j]], Y[j], dY[j]
         along = 0.0
-        for i in range(FIRST, width):
-            along += work.D[j, i] * Y[j, i]
-        out = Y[j, OUT]
+        for i in range(y.size):
+            along += D[i] * y[i]
+        out = y[OUT]
         growth = 2 * out * along
-        dY[j, RHO] = growth
-        dY[j, OUT] = along - growth * out
-        for i in range(FIRST, width):
-            dY[j, i] = out * work.D[j, i] - growth * Y[j, i]
+        for i in range(y.size):
+            dy[i] = out * D[i] - growth * y[i]
+        dy[RHO], dy[OUT] = growth, along - growth * out
 
 
 @borrowing
-def prediction_rates(
-    Y: Array, dY: Array, P: Array, dP: Array, geometry: Geometry, work: Work, rates: Array
-) -> None:
-    """Time derivatives (2, G) of `predictions` at the state Y with velocity dY, pre-activations P
-    and their slopes."""
-    slope = geometry.slope
-    plus, minus = rates[0], rates[1]
-    fill(plus, 0.0)
-    fill(minus, 0.0)
+def prediction_rates(Y: Array, dY: Array, geometry: Geometry, work: Work, rates: Array) -> None:
+    """Time derivatives (2, G) of `predictions` at the state Y with velocity dY."""
+    sums = work.sums
+    for k in range(work.many[0]):
+        fill(sums[k], 0.0)
     for j in range(Y.shape[0]):
-        scale = math.exp(2 * Y[j, RHO])
+        k, scale = work.kin[j], math.exp(2 * Y[j, RHO])
         c, dc = scale * Y[j, OUT], scale * (2 * dY[j, RHO] * Y[j, OUT] + dY[j, OUT])
-        for g in range(plus.size):
-            rate = dc * P[j, g] + c * dP[j, g]
-            plus[g] += (work.on[j, g] + slope * work.off[j, g]) * rate
-            minus[g] -= (slope * work.on[j, g] + work.off[j, g]) * rate
+        for i in range(Y.shape[1]):
+            sums[k, i] += dc * Y[j, i] + c * dY[j, i]
+    see(geometry, work, rates[0], rates[1])
 
 
 @borrowing
@@ -298,6 +363,7 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
     With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w
     outside the span of the inputs.
     """
+    z = row[FIRST:]
     for _ in range(2):
         cE, bE = 0.0, 0.0
         if invariants.sign[j] != 0.0:
@@ -305,8 +371,8 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
         if invariants.log_fixed[j] > -math.inf:
             bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
         square = 0.0
-        for i in range(FIRST, row.size):
-            square += row[i] * row[i]
+        for i in range(z.size):
+            square += z[i] * z[i]
         out = row[OUT]
         g1, g2 = out * out - 0.5 * (1 + cE), square - 0.5 * (1 - cE) + bE
         e = cE + 2 * bE
@@ -317,8 +383,8 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
         l1, l2 = (s22 * g1 - s12 * g2) / det, (s11 * g2 - s12 * g1) / det
         row[RHO] -= cE * l1 - e * l2
         row[OUT] -= 2 * out * l1
-        for i in range(FIRST, row.size):
-            row[i] *= 1 - 2 * l2
+        for i in range(z.size):
+            z[i] *= 1 - 2 * l2
         if abs(g1) + abs(g2) < SMALL_DEFECT:
             return
 

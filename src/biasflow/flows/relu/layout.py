@@ -74,25 +74,35 @@ class Slides(NamedTuple):
     # (m, cap, cap); a zero on the diagonal marks a direction that depends on those before
     lower: Array
     basis: Array  # (m, cap, r+2); zero where a direction depends on those before
-    # (m, cap): the forces that keep them at zero, as of the last evaluation of the field
+    # (m, cap): what was removed last in that basis, or the forces that keep the groups at zero
     held: Array
 
 
 class Work(NamedTuple):
-    """Scratch space of the field, and what it leaves behind: pre-activations, forces and pulls of
-    its last evaluation."""
+    """Scratch space of the field, and what it leaves behind: forces and pulls of its last
+    evaluation.
 
-    P: Array  # (m, G): ⟨v̄_j, u_g⟩
+    Neurons with the same gates are kin: one pull moves them all, and of them the predictions see
+    one sum. Tables of m rows have one for each kin, and are filled as far as there are any.
+    """
+
+    P: Array  # (m, G): ⟨Σ a_j w_j, u_g⟩ of the kin, over all that they have in common
     Q: Array  # (m, G): −F of each gate
     on: Array  # (m, G): 1 where the gate is ON, else 0
     off: Array  # (m, G): 1 where the gate is OFF and carries force, else 0
-    D: Array  # (m, r+2): D_j, the sliding part removed
+    D: Array  # (m, r+2): the pull, the sliding part removed, after two zero columns
+    sums: Array  # (m, r+2): Σ a_j w_j, or its rate
     plus: Array  # (G,): Σ_j a_j σ(⟨w_j, u_g⟩)
     minus: Array  # (G,): Σ_j a_j σ(−⟨w_j, u_g⟩)
     F0: Array  # (G,)
     F1: Array  # (G,)
     masks: Array  # (2, G, m): on and off, neuron beside neuron, of a field in the plane
     lanes: Array  # (7, m): e^{2ρ}ā; ρ and e^{2ρ} of a state before; z̄ and D in the plane
+    kin: Index  # (m,): of each neuron, which
+    chief: Index  # (m,): the first neuron of each
+    many: Index  # (1,): how many there are
+    marks: Index  # (m,): a number that tells the gates of neurons apart, but for accidents
+    slots: Index  # (at least 2m, a power of two): where kin are looked up by it
 
 
 class Tolerances(NamedTuple):

@@ -38,10 +38,10 @@ def fastest_pull(Y: Array, work: Work) -> float:
     fastest = 0.0
     show_pulls(work)
     for j in range(Y.shape[0]):
-        along, square = 0.0, 0.0
-        for i in range(FIRST, Y.shape[1]):
-            along += work.D[j, i] * Y[j, i]
-            square += work.D[j, i] ** 2
+        along, square, D = 0.0, 0.0, work.D[work.kin[j]]
+        for i in range(D.size):
+            along += D[i] * Y[j, i]
+            square += D[i] ** 2
         fastest = larger(fastest, larger(along * along, Y[j, OUT] ** 2 * square))
     return math.sqrt(fastest)
 
@@ -52,16 +52,16 @@ def at_rest(Y: Array, work: Work, still: float, faint: float) -> bool:
     turning any more."""
     show_pulls(work)
     for j in range(Y.shape[0]):
-        along, square, out = 0.0, 0.0, Y[j, OUT]
-        for i in range(FIRST, Y.shape[1]):
-            along += work.D[j, i] * Y[j, i]
-            square += work.D[j, i] ** 2
+        along, square, out, D = 0.0, 0.0, Y[j, OUT], work.D[work.kin[j]]
+        for i in range(D.size):
+            along += D[i] * Y[j, i]
+            square += D[i] ** 2
         if larger(along * along, out * out * square) <= still * still:
             continue
         growth = 2 * out * along
         turning = (along - growth * out) ** 2
         for i in range(FIRST, Y.shape[1]):
-            turning += (out * work.D[j, i] - growth * Y[j, i]) ** 2
+            turning += (out * D[i] - growth * Y[j, i]) ** 2
         if not (2 * Y[j, RHO] <= faint and growth < 0.0 and turning <= still * still):
             return False
     return True

@@ -29,7 +29,9 @@ from .layout import (
 )
 from .sliding_modes import cross, resolve, roomier, set_slides
 from .small_algebra import (
+    assemble,
     copy,
+    dot,
     fill_table,
     gate_table,
     indices,
@@ -59,7 +61,8 @@ class Aside(NamedTuple):
     F0: Array
     F1: Array
     share: Array  # (2, G): what the neuron has added to the predictions
-    pulls: Array  # (5, r+2): the pull of its gates, a quartic in θ as the forces are
+    forces: Array  # (5, G): those on its gates, quartics in θ
+    pulls: Array  # (5, r+2): the pull of its gates, a quartic in θ as they are
     course: Array  # (4, r+2): the pull at both ends of a step, and its rates there
     near: Index  # (G,): the groups within reach of the anchor come first,
     many: Index  # (1,): so many
@@ -92,6 +95,7 @@ def aside_for(G: int, width: int) -> Aside:
         row_of(G),
         row_of(G),
         table_of(2, G),
+        table_of(5, G),
         table_of(5, width),
         table_of(4, width),
         indices(G),
@@ -135,15 +139,17 @@ def add_pulls(sign: float, g: int, gate: int, course: Array, U: Array, pulls: Ar
     for k in range(pulls.shape[0]):
         force = sign * (course[1, k, g] if gate == ON else course[0, k, g])
         if force != 0.0:
-            for i in range(FIRST, U.shape[1]):
+            for i in range(U.shape[1]):
                 pulls[k, i] -= force * U[g, i]
 
 
 @borrowing
-def set_pulls(row: Gates, course: Array, U: Array, pulls: Array) -> None:
-    fill_table(pulls, 0.0)
-    for g in range(row.size):
-        add_pulls(1.0, g, row[g], course, U, pulls)
+def set_pulls(row: Gates, course: Array, U: Array, forces: Array, pulls: Array) -> None:
+    for k in range(pulls.shape[0]):
+        for g in range(row.size):
+            force = course[1, k, g] if row[g] == ON else course[0, k, g]
+            forces[k, g] = 0.0 if row[g] == SLIDE else -force
+    assemble(forces, U, pulls)
 
 
 @borrowing
@@ -162,8 +168,7 @@ def turn_pulls(before: Gates, after: Gates, course: Array, U: Array, pulls: Arra
 def pull_at(theta: float, s: Aside) -> None:
     """s.D becomes what the gates pull at θ, sliding ones left out."""
     D, pulls = s.D, s.pulls
-    D[RHO], D[OUT] = 0.0, 0.0
-    for i in range(FIRST, D.size):
+    for i in range(D.size):
         D[i] = pulls[0, i] + theta * (
             pulls[1, i] + theta * (pulls[2, i] + theta * (pulls[3, i] + theta * pulls[4, i]))
         )
@@ -193,12 +198,12 @@ def forced(
     if slides.sizes[j] > 0:
         remove_sliding(j, D, slides)
     along, out = 0.0, row[OUT]
-    for i in range(FIRST, row.size):
+    for i in range(row.size):
         along += D[i] * row[i]
     growth = 2 * out * along
-    dY[RHO], dY[OUT] = growth, along - growth * out
-    for i in range(FIRST, row.size):
+    for i in range(row.size):
         dY[i] = out * D[i] - growth * row[i]
+    dY[RHO], dY[OUT] = growth, along - growth * out
 
 
 @borrowing
@@ -208,9 +213,7 @@ def set_near(reach: float, U: Array, s: Aside) -> None:
     near."""
     count, row = 0, s.gates[0]
     for g in range(row.size):
-        p = 0.0
-        for i in range(FIRST, U.shape[1]):
-            p += s.Y[0, i] * U[g, i]
+        p = dot(s.Y[0], U[g])
         if (p if row[g] == ON else -p) <= reach + 2 * HYSTERESIS or row[g] == SLIDE:
             s.near[count] = g
             count += 1
@@ -222,9 +225,9 @@ def set_near(reach: float, U: Array, s: Aside) -> None:
 def look_near(h: float, U: Array, s: Aside) -> None:
     """Pre-activations and their slopes at both ends of the step from s.Y to s.trial, of groups that
     are near."""
-    away = 0.0
-    for i in range(FIRST, U.shape[1]):
-        away += (s.Y[0, i] - s.anchor[i]) ** 2
+    away, here, anchor = 0.0, s.Y[0, FIRST:], s.anchor[FIRST:]
+    for i in range(here.size):
+        away += (here[i] - anchor[i]) ** 2
     set_travel(h, s.Y, s.trial, s.K, s.out, s.travel)
     if not math.sqrt(away) + s.travel[0] <= s.reach[0]:
         set_near(ROOMY * s.travel[0], U, s)
@@ -232,7 +235,7 @@ def look_near(h: float, U: Array, s: Aside) -> None:
     for k in range(s.many[0]):
         g = s.near[k]
         p0, p1, s0, s1 = 0.0, 0.0, 0.0, 0.0
-        for i in range(FIRST, U.shape[1]):
+        for i in range(U.shape[1]):
             p0 += s.Y[0, i] * U[g, i]
             p1 += s.trial[0, i] * U[g, i]
             s0 += s.K[0, i] * U[g, i]
@@ -273,9 +276,9 @@ def stages_aside(
     y, K = s.Y[0], s.K
     for k in range(1, 7):
         target = s.sixth[0] if k == 5 else s.trial[0]
-        for i in range(y.size):
-            total = 0.0
-            for b in range(k):
-                total += TABLEAU[k, b] * K[b, i]
-            target[i] = y[i] + step * h * total
+        copy(y, target)
+        for b in range(k):
+            weight, slopes = step * h * TABLEAU[k, b], K[b]
+            for i in range(y.size):
+                target[i] += weight * slopes[i]
         forced(target, theta + NODES[k] * step, j, geometry, slides, s, K[k])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import borrowing, inner, seldom
 from .gated_field import add_pull, pull
-from .layout import DEPENDENT, FIRST, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
+from .layout import DEPENDENT, OFF, ON, ROUNDING, SLIDE, Gates, Geometry, Log, Slides
 from .small_algebra import (
     copy,
     copy_table,
@@ -105,7 +105,7 @@ def set_slides(j: int, row: Gates, U: Array, slides: Slides) -> None:
             for b in range(count):
                 c = dot(q, basis[b])
                 lower[count, b] += c
-                for i in range(FIRST, width):
+                for i in range(width):
                     q[i] -= c * basis[b, i]
         size = norm(q)
         lower[count, count] = size if size > DEPENDENT else 0.0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import borrowing, inner, seldom, stamp_of_folder
-from .layout import FIRST, SLIDE, Gates
+from .layout import SLIDE, Gates
 
 STAMP = stamp_of_folder(__file__)
 """Changes with any module of kernels of the ReLU flow."""
@@ -133,7 +133,7 @@ def project(Y: Array, U: Array, UT: Array, out: Array) -> None:
     for j in range(rows):
         for g in range(groups):
             total = 0.0
-            for i in range(FIRST, width):
+            for i in range(width):
                 total += Y[j, i] * U[g, i]
             out[j, g] = total
 
@@ -146,12 +146,11 @@ def assemble(Q: Array, U: Array, out: Array) -> None:
         product(Q, U, out)
         return
     for j in range(rows):
-        for i in range(width):
-            out[j, i] = 0.0
+        fill(out[j], 0.0)
         for g in range(groups):
             q = Q[j, g]
             if q != 0.0:
-                for i in range(FIRST, width):
+                for i in range(width):
                     out[j, i] += q * U[g, i]
 
 

@@ -6,16 +6,16 @@ import math
 from typing import NamedTuple
 
 from ..._core.arguments import Array, Index
-from ..._numerics.compilation import borrowing, seldom, seldom_borrowing
+from ..._numerics.compilation import borrowing, inner, seldom, seldom_borrowing
 from .detours import Frame, bearable, contribute, detour, forces_size, linear_forces
 from .dormand_prince import dense_row, dense_state, set_travel
 from .events import NOWHERE, Piece, excess, first_event, sign_within, worth_a_look
 from .gated_field import (
     forces,
-    pre_activations,
     prediction_rates,
     predictions,
     pull,
+    show_held,
     workspace,
 )
 from .layout import (
@@ -36,7 +36,6 @@ from .layout import (
 from .neuron_aside import Aside, aside_for, set_course, span_for
 from .small_algebra import (
     copy,
-    copy_table,
     fill_table,
     gate_table,
     indices,
@@ -139,6 +138,7 @@ def stays_clear(frame: Frame, s: Scratch) -> bool:
     a unit vector. Then nobody needs to look."""
     Y, trial, slides, work = frame.Y, s.trial, frame.slides, s.work
     set_travel(frame.h, Y, trial, s.K, s.sixth, s.travel)
+    show_held(slides, work)
     slack = frame.tolerances.late * largest(work.F0, work.F1) + frame.tolerances.noise
     for j in range(Y.shape[0]):
         # one that does not move may rest on a kink
@@ -164,9 +164,9 @@ def recede(Y: Array, trial: Array, travel: Array, margins: Array) -> None:
     """Take from the margins how far neurons went, and how far they were moved then, from `trial`
     to Y."""
     for j in range(Y.shape[0]):
-        square = 0.0
-        for i in range(FIRST, Y.shape[1]):
-            square += (Y[j, i] - trial[j, i]) ** 2
+        square, y, x = 0.0, Y[j, FIRST:], trial[j, FIRST:]
+        for i in range(y.size):
+            square += (y[i] - x[i]) ** 2
         margins[j] -= travel[j] + math.sqrt(square)
 
 
@@ -205,7 +205,7 @@ def look(frame: Frame, s: Scratch) -> float:
     if s.known[0] == 0:
         project(frame.Y, geometry.U, geometry.UT, span.P[START])
         project(s.slopes[0], geometry.U, geometry.UT, span.dP[START])
-    pre_activations(s.trial, geometry, s.work, span.P[END])
+    project(s.trial, geometry.U, geometry.UT, span.P[END])
     project(s.slopes[6], geometry.U, geometry.UT, span.dP[END])
     piece = Piece(
         frame.h,
@@ -226,9 +226,12 @@ def look(frame: Frame, s: Scratch) -> float:
     first, any_at_all = NOWHERE, flag_events(piece, s.when)
     if any_at_all:
         both_ends(frame.Y, frame.geometry, s)
+        slack = frame.tolerances.late * largest(piece.F0, piece.F1) + frame.tolerances.noise
         for j in range(frame.Y.shape[0]):
             if s.when[j] == 0.0:
-                if frame.slides.sizes[j] > 0:
+                if frame.slides.sizes[j] > 0 and slide_may_end(
+                    j, slack, frame.Y, s.trial, frame.slides, piece.F0, piece.F1
+                ):
                     pull_ends(frame.gates[j], s.span, frame.geometry.U, s.aside.course)
                 s.when[j], s.groups[j] = first_event(j, piece, any_at_all)
                 first = smaller(first, s.when[j])
@@ -250,12 +253,11 @@ def both_ends(Y: Array, geometry: Geometry, s: Scratch) -> None:
     span, work, rates = s.span, s.work, s.span.rates
     copy(work.F0, span.forces[END, 0])
     copy(work.F1, span.forces[END, 1])
-    prediction_rates(s.trial, s.slopes[6], span.P[END], span.dP[END], geometry, work, s.middle)
+    prediction_rates(s.trial, s.slopes[6], geometry, work, s.middle)
     linear_forces(s.middle, geometry, rates[END, 0], rates[END, 1])
-    copy_table(span.P[START], work.P)
     predictions(Y, geometry, work)
     forces(work.plus, work.minus, geometry, span.forces[START, 0], span.forces[START, 1])
-    prediction_rates(Y, s.slopes[0], span.P[START], span.dP[START], geometry, work, s.middle)
+    prediction_rates(Y, s.slopes[0], geometry, work, s.middle)
     linear_forces(s.middle, geometry, rates[START, 0], rates[START, 1])
 
 
@@ -264,13 +266,12 @@ def chart(frame: Frame, s: Scratch) -> None:
     """The course of the forces over the step, both ends known."""
     geometry, work = frame.geometry, s.work
     dense_state(0.5, frame.h, frame.Y, s.trial, s.K, s.sixth)
-    project(s.sixth, geometry.U, geometry.UT, work.P)
     predictions(s.sixth, geometry, work)
     forces(work.plus, work.minus, geometry, s.middle[0], s.middle[1])
     set_course(frame.h, s.span, s.middle, s.course)
 
 
-@seldom
+@inner
 def one_aside(i: int, end: float, frame: Frame, s: Scratch, log: Log) -> tuple[float, Log]:
     """The i-th neuron to change gates, from its first event to `end`; s.push gains the integral of
     what it adds to the predictions.
@@ -279,12 +280,12 @@ def one_aside(i: int, end: float, frame: Frame, s: Scratch, log: Log) -> tuple[f
     """
     h, Y, gates, geometry = frame.h, frame.Y, frame.gates, frame.geometry
     j, aside, theta = s.neurons[i], s.aside, s.first[i]
-    dense_row(theta, h, j, Y, s.trial, s.K, aside.Y[0])
+    dense_row(theta, h, j, Y, s.trial, s.slopes, aside.Y[0])
     copy(gates[j], aside.gates[0])
     reached, log = detour(theta, s.groups[j], end, j, s.course, frame, aside, log)
     copy(aside.Y[0], s.ends[i])
     copy(aside.gates[0], s.gates[i])
-    dense_row(reached, h, j, Y, s.trial, s.K, aside.out[0])
+    dense_row(reached, h, j, Y, s.trial, s.slopes, aside.out[0])
     fill_table(aside.share, 0.0)
     contribute(1.0, aside.Y[0], aside.gates[0], geometry, aside.share)
     contribute(-1.0, aside.out[0], gates[j], geometry, aside.share)
