@@ -67,7 +67,7 @@ class CompiledFlow:
     ) -> Trajectory[Any]:
         if isinstance(view, HyperbolicLift):
             start = np.stack([view.plus, view.minus])
-            nus, one, other, _, halves, of_beta, error = self.sampled(start, view.mix)
+            nus, one, other, _, halves, of_beta, (error, _) = self.sampled(start, view.mix)
             states = regrouped(view.params(0.0, 0.0), [one, other])
         else:
             nus, beta, eta, off, halves, of_beta, _ = self.sampled(np.empty((2, 0)), np.eye(2))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._numerics.compilation import finite, inner, ordered
+from ..._numerics.compilation import inner, ordered
 
 LOG2_HIGH, LOG2_LOW, LOG2_INVERSE = 0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634
 """log 2 in two parts (the first has trailing zeros), and 1/log 2."""
@@ -295,24 +295,35 @@ def half_square(x: Any) -> float:
     return 0.5 * total
 
 
-@finite
+@inner
+def rank(x: float) -> Any:
+    """The bits of |x|, in the order of sizes, NaN last: LLVM vectorises maxima of integers, not of
+    floats."""
+    return np.float64(abs(x)).view(np.int64)
+
+
+@inner
+def ranked(bits: Any) -> float:
+    """|x| of these bits."""
+    return np.int64(bits).view(np.float64)
+
+
+@inner
 def largest_product(a: Any, b: Any) -> float:
-    """max |a_j|·b_j, b ≥ 0."""
-    most = 0.0
+    """max |a_j·b_j|; NaN where one is."""
+    most = np.int64(0)
     for j in range(a.size):
-        value = abs(a[j]) * b[j]
-        most = value if value > most else most
-    return most
+        most = max(most, rank(a[j] * b[j]))
+    return ranked(most)
 
 
-@finite
+@inner
 def largest(a: Any) -> float:
-    """max |a_j|."""
-    most = 0.0
+    """max |a_j|; NaN where one is."""
+    most = np.int64(0)
     for j in range(a.size):
-        value = abs(a[j])
-        most = value if value > most else most
-    return most
+        most = max(most, rank(a[j]))
+    return ranked(most)
 
 
 @inner
