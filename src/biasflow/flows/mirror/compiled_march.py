@@ -373,19 +373,19 @@ def push(flow: Flow, step: float, part: float, errors: Any) -> None:
     diagonal = 1.0 / (GAMMA * part * step)
     kernels.factorise(G, flow.field.speed, diagonal, flow.squares[at.FACTORS])
     errors[:] = 0.0
-    for copied in range(2):
-        sign = -1.0 if copied == 1 and (kept + 1) // 2 % 2 == 1 else 1.0
-        for k in range(POWERS - 1, -1, -1):
-            for i in range(n):
-                driven = 0.0
-                for m in range(NODE_COUNT):
-                    driven += RATIONAL[k, 1 + m] * duals[at.DEFECTS + m, i]
-                errors[copied, i] += (
-                    RATIONAL[k, 0] * now[1 + copied, i] + sign * part * step * driven
-                )
-            solve(flow.squares[at.FACTORS], errors[copied])
-            for i in range(n):
-                errors[copied, i] *= diagonal
+    sign = -1.0 if (kept + 1) // 2 % 2 == 1 else 1.0
+    for k in range(POWERS - 1, -1, -1):
+        for i in range(n):
+            driven = 0.0
+            for m in range(NODE_COUNT):
+                driven += RATIONAL[k, 1 + m] * duals[at.DEFECTS + m, i]
+            driven *= part * step
+            errors[0, i] += RATIONAL[k, 0] * now[1, i] + driven
+            errors[1, i] += RATIONAL[k, 0] * now[2, i] + sign * driven
+        kernels.solve_pair(flow.squares[at.FACTORS], errors)
+        for i in range(n):
+            errors[0, i] *= diagonal
+            errors[1, i] *= diagonal
 
 
 @inner

@@ -264,6 +264,26 @@ def solve(U: Any, x: Any) -> None:
 
 
 @inner
+def solve_pair(U: Any, x: Any) -> None:
+    """The same for two rows at once, which wait less for each other than each for itself."""
+    one, other = x[0], x[1]
+    n = one.size
+    for i in range(n):
+        row = U[i]
+        a, b = one[i] * row[i], other[i] * row[i]
+        one[i], other[i] = a, b
+        for j in range(i + 1, n):
+            one[j] -= a * row[j]
+            other[j] -= b * row[j]
+    for i in range(n - 1, -1, -1):
+        row, a, b = U[i], one[i], other[i]
+        for j in range(i + 1, n):
+            a -= row[j] * one[j]
+            b -= row[j] * other[j]
+        one[i], other[i] = a * row[i], b * row[i]
+
+
+@inner
 def subtract_product(S: Any, x: Any, factor: float, out: Any) -> None:
     """out ← out − factor·Sx."""
     for i in range(x.size):
