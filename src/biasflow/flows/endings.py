@@ -54,10 +54,13 @@ def _finite(*arrays: Any) -> bool:
     return all(np.isfinite(array).all() for array in arrays)
 
 
-def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
+def returned(
+    who: str, flow: Trajectory[Any], throw: bool, in_units: bool = True
+) -> Trajectory[Any]:
     """A flow that was judged, or the error that it gave up; numbers that left the range of floats
-    on the way back to its units count too. Units are powers of two: what grew, grew before."""
-    flow = _in_range(flow)
+    on the way back to its units, where there is one, count too. Units are powers of two: what grew,
+    grew before."""
+    flow = _in_range(flow) if in_units else flow
     if throw and not flow.result.success:
         raise ConvergenceError(
             f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow
