@@ -110,30 +110,33 @@ def lift_plain(
 
 
 @inner
-def sway(plus: Any, minus: Any, eta: Any, off: Any, mix: Any) -> float:
-    """The largest change of the leaves that `mix` makes of w± where η moves as far as `off` says
-    away from zero: of w± in opposite ways."""
-    a, b, c, e = abs(mix[0, 0]), abs(mix[0, 1]), abs(mix[1, 0]), abs(mix[1, 1])
-    most = np.int64(0)
-    for j in range(off.size):
-        shrunk = 0.5 * off[j]
+def blend(
+    plus: Any, minus: Any, eta: Any, beta: Any, weight: Any, curves: Any, mix: Any, errors: Any
+) -> Any:
+    """The leaves that `mix` makes of w±, in their place; the errors of β and of the leaves, and the
+    size of the largest.
+
+    η moves as far as it may be off, away from zero, and w± in opposite ways. errors: Xᵀ times those
+    of ν and of its copy.
+    """
+    a, b, c, e = mix[0, 0], mix[0, 1], mix[1, 0], mix[1, 1]
+    off, copied, inverse, factor = errors[0], errors[1], curves[INVERSE], curves[FACTOR]
+    of_beta, highest, of_leaves, size = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for j in range(eta.size):
+        moved = reach(off[j], copied[j], inverse[j], eta[j])
+        of_beta = max(of_beta, rank(weight[j] * factor[j] * grown(moved)))
+        highest = max(highest, rank(beta[j]))
+        shrunk = 0.5 * moved
         more, outward = grown(shrunk), eta[j] >= 0.0
         up = abs(plus[j]) * (more if outward else shrunk)
         down = abs(minus[j]) * (shrunk if outward else more)
-        most = max(most, max(rank(a * up + b * down), rank(c * up + e * down)))
-    return ranked(most)
-
-
-@inner
-def blend(plus: Any, minus: Any, mix: Any) -> float:
-    """The leaves that `mix` makes of w±, in their place, and the size of the largest."""
-    a, b, c, e = mix[0, 0], mix[0, 1], mix[1, 0], mix[1, 1]
-    most = np.int64(0)
-    for j in range(plus.size):
+        one, other = abs(a) * up + abs(b) * down, abs(c) * up + abs(e) * down
+        of_leaves = max(of_leaves, max(rank(one), rank(other)))
         one, other = a * plus[j] + b * minus[j], c * plus[j] + e * minus[j]
         plus[j], minus[j] = one, other
-        most = max(most, max(rank(one), rank(other)))
-    return ranked(most)
+        size = max(size, max(rank(one), rank(other)))
+    rounding = ROUNDINGS * EPS * ranked(highest)
+    return ranked(of_beta) + rounding, ranked(of_leaves), ranked(size)
 
 
 @inner
@@ -180,7 +183,7 @@ def _entry(version: int) -> Any:
         third, weight = np.empty((0 if lifting else many, d)), np.empty(d)
         moved, betas = np.empty((3 * TOGETHER, d)), np.empty((TOGETHER, d))
         curves, inverse, eta0 = field.curves, field.curves[INVERSE], field.curves[ETA0]
-        all_plain = plain(curves[SHIFT], curves[SIGN]) and largest(eta0) <= FAR
+        all_plain = plain(curves[SHIFT], curves[SIGN])
         bases = np.empty(start.shape)
         if lifting and all_plain:
             centre(start, eta0, bases)
@@ -189,27 +192,33 @@ def _entry(version: int) -> Any:
             high = min(low + TOGETHER, many)
             np.dot(seen[3 * low : 3 * high], field.X, moved[: 3 * (high - low)])
             for i in range(low, high):
-                here = 3 * (i - low)
-                eta, off, copied, beta = moved[here], moved[here + 1], moved[here + 2], betas[i - low]
-                for j in range(d):
-                    eta[j] *= inverse[j]
-                by_one = all_plain and 0.0 < largest(eta) <= FAR
-                if lifting and not by_one:
+                here, beta = moved[3 * (i - low) : 3 * (i - low) + 3], betas[i - low]
+                eta = here[0]
+                if lifting and not all_plain:
+                    for j in range(d):
+                        eta[j] *= inverse[j]
                     lift(start, eta, first[i], second[i])
-                for j in range(d):
-                    eta[j] += eta0[j]
-                if lifting and by_one:
+                    for j in range(d):
+                        eta[j] += eta0[j]
+                else:
+                    for j in range(d):
+                        eta[j] = eta0[j] + eta[j] * inverse[j]
+                if lifting and all_plain:
                     lift_plain(bases, eta, curves, beta, weight, first[i], second[i])
+                    if largest(nu[i]) == 0.0:
+                        copy(start[0], first[i])
+                        copy(start[1], second[i])
                 else:
                     mirror(eta, curves, np.inf, beta, weight)
-                error[i] = spread(eta, beta, weight, curves, copied, off)
                 if lifting:
-                    leaves[0, i] = sway(first[i], second[i], eta, off, mix)
-                    leaves[1, i] = blend(first[i], second[i], mix)
+                    error[i], leaves[0, i], leaves[1, i] = blend(
+                        first[i], second[i], eta, beta, weight, curves, mix, here[1:]
+                    )
                 else:
+                    error[i] = spread(eta, beta, weight, curves, here[2], here[1])
                     copy(beta, first[i])
                     copy(eta, second[i])
-                    copy(off, third[i])
+                    copy(here[1], third[i])
             predicted = np.dot(betas[: high - low], field.X.T)
             for i in range(low, high):
                 for j in range(n):
