@@ -169,23 +169,24 @@ def prepared(
 def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tuple[Any, float]:
     """The flow as the kernels want it, and the relative change of β to come, at most one."""
     from . import compiled_room as rows
+    from .hypentropy_kernels import CURVE_ROWS, INVERSE, SCALE, SHIFT, SIGN
 
     d = X.shape[1]
     factor, inner = (
         (origin.factor, origin.inner) if isinstance(origin, ScaledPoint) else (np.ones(d), origin)
     )
     assert isinstance(inner, HypentropyPoint)
-    curves = np.empty((rows.CURVE_ROWS + 6, d))
+    curves = np.empty((CURVE_ROWS + 6, d))
     curves[rows.FACTOR], curves[rows.ETA0] = factor, inner.eta
-    curves[rows.INVERSE] = 1 / factor
-    curves[rows.LOG_SCALE], curves[rows.SHIFT], curves[rows.SIGN] = inner.log_alpha, 0.0, 0.0
+    curves[INVERSE] = 1 / factor
+    curves[rows.LOG_SCALE], curves[SHIFT], curves[SIGN] = inner.log_alpha, 0.0, 0.0
     if inner.plain:  # the least weight is that of η = 0
-        curves[rows.SCALE], curves[rows.LEAST_WEIGHT] = inner.alpha / 2, inner.alpha / factor
+        curves[SCALE], curves[rows.LEAST_WEIGHT] = inner.alpha / 2, inner.alpha / factor
     else:
         free, plain = ~np.isneginf(inner.log_alpha), inner.alpha >= SMALLEST_NORMAL
-        curves[rows.SCALE] = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
-        curves[rows.SHIFT] = np.where(free & ~plain, inner.log_alpha, 0.0)
-        curves[rows.SIGN] = np.where(free, 0.0, inner.sign)
+        curves[SCALE] = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
+        curves[SHIFT] = np.where(free & ~plain, inner.log_alpha, 0.0)
+        curves[SIGN] = np.where(free, 0.0, inner.sign)
         curves[rows.LOG_SCALE] = np.where(free, inner.log_alpha, 0.0)
         lowest = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
         curves[rows.LEAST_WEIGHT] = lowest
@@ -200,7 +201,7 @@ def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tu
         target=np.ascontiguousarray(target),
         curves=curves,
         speed=float(speed),
-        reach=float((norms * curves[rows.INVERSE]).max()),
+        reach=float((norms * curves[INVERSE]).max()),
         row_sum=float(np.abs(X).sum(axis=1).max()),
         log_significant=float(np.log(max(DUAL.significant * largest, SMALLEST_NORMAL))),
         beyond=DUAL.wall * max(1.0, largest),

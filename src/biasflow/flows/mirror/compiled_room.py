@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._numerics.rodas5p import STAGES
-from .hypentropy_kernels import CURVE_ROWS, INVERSE, SCALE, SHIFT, SIGN
+from .hypentropy_kernels import CURVE_ROWS
 
 NODE_COUNT = 6
 """Nodes at which the defect of a step is looked at. Over a step it all but cancels, for the step is
