@@ -303,6 +303,42 @@ def test_the_mirror_kernel_is_accurate_to_rounding():
     assert np.allclose(beta, -np.exp(-eta), rtol=4e-15, atol=0)
 
 
+def test_weights_and_their_point_by_one_exponential_are_accurate_to_rounding():
+    from biasflow.flows.mirror import compiled_samples as samples
+
+    rng = np.random.default_rng(1)
+    eta = np.concatenate([rng.normal(0, s, 500) for s in (1e-9, 0.1, 3.0, 200.0)])
+    r, one, zero = np.exp(rng.normal(-5, 3, eta.size)), np.ones(eta.size), np.zeros(eta.size)
+    eta0, curves = rng.normal(0, 3, eta.size), np.stack([one, r / 2, zero, zero])
+    start = np.stack([np.sqrt(r / 2) * np.exp(eta0 / 2), -np.sqrt(r / 2) * np.exp(-eta0 / 2)])
+    bases, (beta, weight, plus, minus) = np.empty_like(start), np.empty((4, eta.size))
+    samples.centre(start, eta0, bases)
+    samples.lift_plain(bases, eta, curves, beta, weight, plus, minus)
+    assert np.allclose(beta, r * np.sinh(eta), rtol=4e-15, atol=0)
+    assert np.allclose(weight, r * np.cosh(eta), rtol=4e-15, atol=0)
+    assert np.allclose(plus, np.sqrt(r / 2) * np.exp(eta / 2), rtol=1e-14, atol=0)
+    assert np.allclose(minus, -np.sqrt(r / 2) * np.exp(-eta / 2), rtol=1e-14, atol=0)
+
+
+def test_the_largest_of_many_is_nan_where_one_is():
+    a, b = np.array([1.0, -3.0, 2.0, 0.0, -0.0]), np.array([1.0, 0.5, 2.0, np.inf, 1.0])
+    assert kernels.largest(a) == 3.0 and kernels.largest(-a) == 3.0
+    assert kernels.largest_product(a[:3], b[:3]) == 4.0
+    assert np.isnan(kernels.largest_product(a, b)) and kernels.largest(b) == np.inf
+    assert np.isnan(kernels.largest(np.array([np.inf, np.nan, 1.0])))
+
+
+@pytest.mark.parametrize("n", [1, 3, 10, 33])
+def test_two_rows_are_solved_for_at_once(n):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((n, 2 * n))
+    U, x = np.zeros((n, n)), rng.standard_normal((2, n))
+    kernels.factorise(A @ A.T, 2.0, 0.5, U)
+    wanted = np.linalg.solve(0.5 * np.eye(n) + 2.0 * A @ A.T, x.T).T
+    kernels.solve_pair(U, x)
+    assert np.allclose(x, wanted, rtol=1e-10, atol=1e-12)
+
+
 class Pendulum:
     """ẏ = (y₂, −sin y₁ − y₂³) from a state, as the stepper is told of a flow."""
 
@@ -379,16 +415,21 @@ def test_weights_are_lifted_as_the_interpolant_does(scale):
     data = bf.Dataset(rng.standard_normal((5, 30)), rng.standard_normal(5))
     directions = bf.FixedDirections(rng.standard_normal((30, 30)), normalise=True)
     diagonal = bf.DiagonalNetwork(2)
-    biased = diagonal.init(scale, dim=30)._replace(minus=np.linspace(0.0, 2 * scale, 30))
+    biased = diagonal.init(scale, dim=30)._replace(minus=np.linspace(0.1, 2.0, 30) * scale)
+    half_line = biased._replace(minus=np.linspace(0.0, 2 * scale, 30))
     for model, start in (
         (directions, directions.init(scale)),
         (diagonal, diagonal.init(scale, dim=30)),
-        *([(diagonal, biased)] if scale > 1e-100 else []),
+        (diagonal, biased),
+        *([(diagonal, half_line)] if scale > 1e-100 else []),
     ):
-        times = np.geomspace(1e-2, 40.0, 37)
+        times = np.append(0.0, np.geomspace(1e-2, 40.0, 36))
         problem = bf.Problem(model, data, bf.SquareLoss("half"), start)
         flow = bf.gradient_flow(problem, times=times, method="compiled", rtol=1e-6)
         for k in (0, 11, 36):
             for leaf, other in zip(flow.states, flow.at(times[k]), strict=True):
                 size = np.max(np.abs(other))
                 np.testing.assert_allclose(leaf[k], other, rtol=1e-12, atol=1e-14 * size)
+        assert all(np.array_equal(leaf[0], w) for leaf, w in zip(flow.states, start, strict=True))
+        largest = [np.max(np.abs(leaf), axis=1) for leaf in flow.states]
+        assert np.all(flow.error >= 4 * np.finfo(float).eps * np.max(largest, axis=0))

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from biasflow._numerics import compilation
+from biasflow._numerics import compilation, linked_kernels
 from biasflow.flows.relu.small_algebra import dot, norm
 
 
@@ -41,3 +41,35 @@ def test_with_another_release_of_numba_kernels_are_its_own(monkeypatch):
     assert doubled(np.ones(2)) == 2.0 and outer(np.ones(2)) == 3.0
     (plain,) = doubled.overloads.values()
     assert plain.library.get_pointer_to_function(plain.fndesc.llvm_func_name) != 0
+
+
+def code_of(kernel):
+    """LLVM's code of an inner kernel that was linked into another."""
+    (linked,) = kernel.overloads.values()
+    return linked.library.get_llvm_str()
+
+
+def test_what_range_counts_is_known_not_to_be_negative():
+    """Else rows side by side seem to overlap: with an index from the end one reaches the next."""
+
+    @compilation.inner
+    def add(rows):
+        one, other, both = rows[0], rows[1], rows[2]
+        for j in range(one.size):
+            both[j] = one[j] + other[j]
+
+    @compilation.inner
+    def last(u, count):
+        found = 0.0
+        for j in range(-count, 0):
+            found = 10.0 * found + u[j]
+        return found
+
+    @numba.njit(pipeline_class=linked_kernels.EntryCompiler)
+    def outer(rows):
+        add(rows)
+        return last(rows[2], 2)
+
+    rows = np.arange(6.0).reshape(3, 2)
+    assert outer(rows) == 10.0 * 2.0 + 4.0 and np.array_equal(rows[2], rows[0] + rows[1])
+    assert "llvm.assume" in code_of(add) and "llvm.assume" not in code_of(last)

@@ -562,3 +562,18 @@ def test_entries_of_mixed_units_force_no_coordinate_to_zero(potential, X, y, sta
 def test_labels_that_mixed_units_put_within_reach_are_not_called_out_of_reach():
     with pytest.raises(bf.errors.ConvergenceError):  # β = (0, 1) solves it, on the boundary
         bf.bregman_projection(bf.potentials.Entropy(), [[2.0**31, -1.0]], [-1.0], [1.0, 1.0])
+
+
+def test_a_quick_look_at_rows_errs_towards_doubt():
+    from biasflow.limits.constraints import reduce_constraints, surely_independent
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((6, 20)), rng.standard_normal(6)
+    assert surely_independent(X)
+    scaled = X * np.array([[1e-8], [1.0], [1.0], [1.0], [1.0], [1e8]])
+    assert not surely_independent(scaled) and reduce_constraints(scaled, y).rank == 6
+    for doubtful in (X.T, X[[0, 1, 2, 3, 4, 4]], X + 1e6, 0 * X):
+        assert not surely_independent(doubtful)
+    nearly = X.copy()
+    nearly[5] = nearly[4] + 1e-6 * nearly[5]
+    assert not surely_independent(nearly)

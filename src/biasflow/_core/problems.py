@@ -245,6 +245,8 @@ class Problem(Shown, Generic[ModelT, LossT]):
     def first_outputs(self) -> Any:
         """The predictions at t = 0; infinite or NaN where they overflow."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if hasattr(self.model, "predictions_of"):  # linear in its predictor
+                return np.ravel(self.model.effective(self.first_state)) @ design(self).T
             return self.model(self.first_state, self.data.X)
 
     @cached_property
@@ -324,6 +326,22 @@ def _labels_in_words(y: Array) -> str:
     if np.all(np.abs(y) == 1):
         return f"{np.sum(y > 0)} of +1, {np.sum(y < 0)} of −1"
     return f"from {np.min(y):.4g} to {np.max(y):.4g}"
+
+
+def design(problem: Problem) -> Any:
+    """The features (n, p) of a model that is linear in its predictor at the problem's inputs; kept
+    with the problem, for they may cost more than the rest of a short flow."""
+    kept = problem.__dict__
+    if "_design" not in kept:
+        kept["_design"] = problem.model.features(problem.data.X)
+    return kept["_design"]
+
+
+def mirror_problem(potential: Any, X: Array, y: Array, origin: Any) -> MirrorProblem:
+    """A mirror flow from a mirror point, where nothing is left to check."""
+    made: MirrorProblem = object.__new__(MirrorProblem)
+    made.__dict__.update(potential=potential, X=X, y=y, beta0=origin.beta, origin=origin)
+    return made
 
 
 def data_in_units(data: Dataset, X: Array, y: Array) -> Dataset:

@@ -84,11 +84,6 @@ def ordered(kernel: Kernel) -> Kernel:
     return cast(Kernel, _linked(kernel, {"contract"}))
 
 
-def finite(kernel: Kernel) -> Kernel:
-    """The same for finite numbers only, as the vectorised maximum needs."""
-    return cast(Kernel, _linked(kernel, True))
-
-
 def _linked(kernel: Kernel, fastmath: Any, **how: bool) -> Any:
     if numba.__version__.startswith(KNOWN):
         from .linked_kernels import linked

@@ -187,8 +187,13 @@ class DirectLower(Lower):
             and (isinstance(one.value, ir.Arg) or (uncounted and where == self.firstblk))
         }
         self._held: dict[str, Any] = {}
+        self._counted = _counted_up({one.target.name: one.value for _, one in places}, times)
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
+        if isinstance(inst.value, ir.Var) and inst.value.name in self._counted:
+            count = self.loadvar(inst.value.name)
+            if not inst.target.is_temp:  # within the loop, where there is a count
+                self.builder.assume(self.builder.icmp_signed(">=", count, count.type(0)))
         if inst.target.name in self._fixed and isinstance(inst.value, ir.Arg):
             given, name = self.fnargs[inst.value.index], inst.value.name
             return self.context.cast(self.builder, given, self.typeof(f"arg.{name}"), ty)
@@ -206,6 +211,32 @@ class DirectLower(Lower):
     def delvar(self, name: str) -> None:
         if name not in self._fixed:
             super().delvar(name)
+
+
+def _counted_up(values: dict[str, Any], times: Counter[str]) -> set[str]:
+    """Variables that hold what `range(stop)` counts, which is not negative.
+
+    LLVM does not see that: it then allows for indices from the end of an array, believes that rows
+    which lie side by side may overlap, and works on numbers one by one."""
+
+    def source(value: Any) -> Any:
+        while isinstance(value, ir.Var) and times[value.name] == 1:
+            value = values[value.name]
+        return value
+
+    def counts(value: Any) -> bool:
+        for operation in ("pair_first", "iternext", "getiter"):
+            value = source(value)
+            if not (isinstance(value, ir.Expr) and value.op == operation):
+                return False
+            value = value.value
+        value = source(value)
+        if not (isinstance(value, ir.Expr) and value.op == "call" and len(value.args) == 1):
+            return False
+        function = source(value.func)
+        return isinstance(function, ir.Global) and function.value is range
+
+    return {name for name, value in values.items() if times[name] == 1 and counts(value)}
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

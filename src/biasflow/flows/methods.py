@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import instance, positive_int, relative_tolerance
 from .._core.former_names import renamed
-from .._core.problems import Dataset, MirrorProblem, Problem, dataset, from_starts
+from .._core.problems import (
+    Dataset,
+    MirrorProblem,
+    Problem,
+    dataset,
+    design,
+    from_starts,
+    mirror_problem,
+)
 from .._core.results import Trajectory
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import Deadline, deadline_of
@@ -30,6 +38,7 @@ from ..models import (
     mirror_form,
     nonsmooth,
 )
+from ..models.hyperbola import HyperbolicLift
 from ..models.model import MirrorForm
 from . import margin, separable
 from .endings import judged, returned
@@ -129,19 +138,14 @@ class Dual(FlowMethod):
         form = _FORMS.pop(problem, None) or mirror_form(problem)
         if isinstance(form, str):
             raise RefusedError(form)
-        X, y = problem.model.features(problem.data.X), problem.data.y
-        integrate = integrator(self.name, form.potential)
-        flow = integrate(MirrorProblem(form.potential, X, y, form.beta0), 1.0, request)
-        trajectory = flow.trajectory(problem, problem.loss, form.lift)
-        # weights of size w are known to a few eps·w, and hold β to a few eps·w^D only
-        ends = [end(leaf, axis=1) for leaf in trajectory.states for end in (np.max, np.min)]
-        size = np.max(np.abs(ends), axis=0)
-        D, rounding = problem.model.homogeneity, 4 * np.finfo(float).eps
-        return dataclasses.replace(
-            trajectory,
-            error=trajectory.error + rounding * size,
-            predictor_error=trajectory.predictor_error + rounding * D * size**D,
+        X, y, lift = design(problem), problem.data.y, form.lift
+        mirror = (
+            mirror_problem(form.potential, X, y, lift.origin)
+            if isinstance(lift, HyperbolicLift)
+            else MirrorProblem(form.potential, X, y, form.beta0)
         )
+        flow = integrator(self.name, form.potential)(mirror, 1.0, request)
+        return flow.trajectory(problem, problem.loss, lift, problem.model.homogeneity)
 
 
 @dataclass(frozen=True)
@@ -531,7 +535,8 @@ def _problem(
     if isinstance(problem, Problem):
         return problem
     scale = 0.0 if log_scale is None else log_scale
-    return Problem(model, data, loss, model.checked(start, data.d), scale)
+    start = model.checked(start, data.d) if start is None else start  # None: an error
+    return Problem(model, data, loss, start, scale)
 
 
 def _ends(method: Any) -> bool:

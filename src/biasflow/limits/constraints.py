@@ -45,6 +45,19 @@ def solvable(X: Array, y: Array) -> bool | None:
     return of_inputs == with_labels
 
 
+def surely_independent(X: Array) -> bool:
+    """Whether the rows of X are independent beyond doubt, as a quick look tells; where it does not,
+    `reduce_constraints` may."""
+    if len(X) > X.shape[1]:
+        return False
+    try:
+        pivots = np.linalg.cholesky(X @ X.T).diagonal()
+    except np.linalg.LinAlgError:
+        return False
+    # scaling rows to unit length, as is done there, worsens conditions by at most their number
+    return bool((pivots.min() / pivots.max()) ** 2 > len(X) * WELL_CONDITIONED)
+
+
 def reduce_constraints(X: Array, y: Array) -> Constraints:
     """Independent constraints equivalent to Xβ = y, or an InconsistentError with the least
     residual."""
@@ -62,8 +75,8 @@ def reduce_constraints(X: Array, y: Array) -> Constraints:
     if n <= d:
         gram = scaled @ scaled.T
         try:
-            factor = sl.cholesky(gram, lower=True, check_finite=False)
-            rcond = float((np.diag(factor).min() / np.diag(factor).max()) ** 2)
+            pivots = np.linalg.cholesky(gram).diagonal()
+            rcond = float((pivots.min() / pivots.max()) ** 2)
             if rcond > WELL_CONDITIONED:
                 return Constraints(scaled, labels, n, np.diag(unit))
         except np.linalg.LinAlgError:

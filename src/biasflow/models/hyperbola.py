@@ -16,6 +16,7 @@ import numpy as np
 
 from .._core.arguments import SMALLEST_NORMAL, Array
 from ..potentials import Hypentropy, MirrorPoint, Potential, ScaledPotential
+from ..potentials.scaled import ScaledPoint
 from .model import MirrorForm
 
 
@@ -25,13 +26,14 @@ class HyperbolicLift:
 
     plus: Array
     minus: Array
-    eta0: Array
+    origin: ScaledPoint
+    """Where the flow starts, of factor·Φ_r."""
     factor: float
     params: Callable[[Any, Any], Any]
     """The model's own of w₊ and w₋: two leaves, linear in them."""
 
     def __call__(self, point: MirrorPoint) -> Any:
-        delta = point.eta / self.factor - self.eta0
+        delta = point.eta / self.factor - self.origin.inner.eta
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             return self.params(
                 np.where(self.plus == 0, 0.0, self.plus * np.exp(delta / 2)),
@@ -59,11 +61,11 @@ def hyperbolic_form(
     if failure is not None:
         return failure
     beta0 = (np.abs(plus) - np.abs(minus)) * (np.abs(plus) + np.abs(minus))
-    potential = hypentropy(log_r, beta0)
+    potential = ScaledPotential(factor, hypentropy(log_r, beta0))
     biased = bool(np.any(beta0 != 0))
-    eta0 = potential.at(beta0).eta if biased else np.zeros_like(beta0)
-    lift = HyperbolicLift(plus, minus, eta0, factor, params)
-    return MirrorForm(ScaledPotential(factor, potential), beta0 if biased else None, lift)
+    origin = potential.at(beta0) if biased else potential.at_dual(np.zeros_like(beta0))
+    lift = HyperbolicLift(plus, minus, origin, factor, params)
+    return MirrorForm(potential, beta0 if biased else None, lift)
 
 
 def hypentropy(log_r: Array, beta0: Array) -> Potential:
@@ -86,11 +88,13 @@ def _log_radius(plus: Array, minus: Array) -> tuple[Array, str | None]:
             "moves: drop that column",
         )
     one_sided = np.isneginf(log_r)
+    if not one_sided.any():
+        return log_r, None
     with np.errstate(under="ignore"):
         lost = np.any((np.exp(log_r) < SMALLEST_NORMAL) & ~one_sided) or np.any(
             (plus**2 == minus**2) & one_sided
         )
-    if np.any(one_sided) and lost:
+    if lost:
         return (
             log_r,
             "weights that are zero on one side and below 1e-150 on another do not fit in floats "

@@ -163,8 +163,16 @@ class Hypentropy(Potential):
 
     def at(self, beta: Array) -> HypentropyPoint:
         alpha, log_alpha = self._scales(beta)
+        plain, size = _plain(alpha), np.abs(beta)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            ratio = size / alpha
+            if plain and np.isfinite(alpha).all() and np.isfinite(ratio).all():
+                signs = np.sign(beta)
+                read = signs if self.sign is None else np.zeros(beta.shape)
+                return HypentropyPoint(
+                    beta, signs * np.arcsinh(ratio), alpha, log_alpha, read, plain
+                )
         zero = np.isneginf(log_alpha)
-        size = np.abs(beta)
         sign = (
             np.sign(beta)
             if self.sign is None
@@ -177,12 +185,7 @@ class Hypentropy(Potential):
                 f"beta: coordinate {i} is {beta.flat[i]:g}, outside its half-line of sign "
                 f"{sign.flat[i]:+.0f} (alpha = 0)"
             )
-        plain = _plain(alpha)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-            ratio = size / alpha
-            if plain and np.isfinite(alpha).all() and np.isfinite(ratio).all():
-                eta = np.where(beta == 0, 0.0, np.sign(beta) * np.arcsinh(ratio))
-                return HypentropyPoint(beta, eta, alpha, log_alpha, sign, plain)
             log_ratio = np.log(size) - log_alpha
             far = log_ratio + LOG2 + 0.25 * np.exp(-2 * np.maximum(log_ratio, 10.0))
             eta = np.where(

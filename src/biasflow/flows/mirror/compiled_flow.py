@@ -19,7 +19,7 @@ import scipy.linalg as sl
 from ..._core.arguments import SMALLEST_NORMAL, Array
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
-from ..._core.trees import regrouped
+from ..._core.trees import leaves, regrouped
 from ..._numerics.flow_frame import CONVERGED, FlowRequest, largest_difference
 from ..._numerics.rosenbrock import RESULTS, STEP_LIMIT, STOPPED, Controls, Path, Progress
 from ...losses import SquareLoss
@@ -27,7 +27,7 @@ from ...models.hyperbola import HyperbolicLift
 from ...potentials.hypentropy import Hypentropy, HypentropyPoint
 from ...potentials.potential import MirrorPoint, Potential
 from ...potentials.scaled import ScaledPoint, ScaledPotential
-from .dual_flow import DUAL, half, reachable
+from .dual_flow import DUAL, half, held, largest_size, reachable
 
 LEAST_TOLERANCE = 1e-13
 """Relative, of a step: below it all is rounding."""
@@ -63,11 +63,16 @@ class CompiledFlow:
         return self.origin.moved(self.X.T @ self.path.at(t))
 
     def trajectory(
-        self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
+        self,
+        problem: Any,
+        loss: SquareLoss,
+        view: Callable[[MirrorPoint], Any],
+        degree: int | None = None,
     ) -> Trajectory[Any]:
+        """As that of `dual_flow`."""
         if isinstance(view, HyperbolicLift):
-            start = np.stack([view.plus, view.minus])
-            nus, one, other, _, halves, of_beta, error = self.sampled(start, view.mix)
+            start = np.array([view.plus, view.minus])
+            nus, one, other, _, halves, of_beta, (error, size) = self.sampled(start, view.mix)
             states = regrouped(view.params(0.0, 0.0), [one, other])
         else:
             nus, beta, eta, off, halves, of_beta, _ = self.sampled(np.empty((2, 0)), np.eye(2))
@@ -77,6 +82,9 @@ class CompiledFlow:
             )
             states = view(point)
             error = largest_difference(states, view(point.moved(outward)))
+            size = largest_size(leaves(states))
+        if degree is not None:
+            error, of_beta = held(error, of_beta, size, degree)
         return Trajectory(
             times=self.times,
             states=states,
@@ -160,46 +168,54 @@ def prepared(
 
 def dual_field(origin: MirrorPoint, X: Array, target: Array, speed: float) -> tuple[Any, float]:
     """The flow as the kernels want it, and the relative change of β to come, at most one."""
-    from .compiled_room import Field
+    from . import compiled_room as rows
+    from .hypentropy_kernels import CURVE_ROWS, INVERSE, SCALE, SHIFT, SIGN
 
     d = X.shape[1]
     factor, inner = (
         (origin.factor, origin.inner) if isinstance(origin, ScaledPoint) else (np.ones(d), origin)
     )
     assert isinstance(inner, HypentropyPoint)
-    free, plain = ~np.isneginf(inner.log_alpha), inner.alpha >= SMALLEST_NORMAL
-    floor = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
-    change = np.abs(least_change(X, target - X @ origin.beta))
-    largest = float(np.max(np.abs(origin.beta) + change))
+    curves = np.empty((CURVE_ROWS + 6, d))
+    curves[rows.FACTOR], curves[rows.ETA0] = factor, inner.eta
+    curves[INVERSE] = 1 / factor
+    curves[rows.LOG_SCALE], curves[SHIFT], curves[SIGN] = inner.log_alpha, 0.0, 0.0
+    if inner.plain:  # the least weight is that of η = 0
+        curves[SCALE], curves[rows.LEAST_WEIGHT] = inner.alpha / 2, inner.alpha / factor
+    else:
+        free, plain = ~np.isneginf(inner.log_alpha), inner.alpha >= SMALLEST_NORMAL
+        curves[SCALE] = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
+        curves[SHIFT] = np.where(free & ~plain, inner.log_alpha, 0.0)
+        curves[SIGN] = np.where(free, 0.0, inner.sign)
+        curves[rows.LOG_SCALE] = np.where(free, inner.log_alpha, 0.0)
+        lowest = np.minimum(origin.weight(), origin.moved(-origin.eta).weight())
+        curves[rows.LEAST_WEIGHT] = lowest
+    size, change = np.abs(origin.beta), np.abs(least_change(X, target - X @ origin.beta))
+    largest = float((size + change).max())
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        relative = np.nan_to_num(change / (np.abs(origin.beta) + floor), nan=0.0)
+        relative = change / (size + curves[rows.LEAST_WEIGHT])
         norms = np.sqrt(np.einsum("ij,ij->j", X, X))
-        log_norms = np.log(norms)
-    factor = np.array(factor, dtype=float)
-    scale = np.where(free, np.where(plain, inner.alpha, 1.0) / 2, 1.0)
-    shift = np.where(free & ~plain, inner.log_alpha, 0.0)
-    sign = np.where(free, 0.0, inner.sign)
-    curve = 1 / factor, scale, shift, sign, inner.eta, factor  # in the order of the rows of curves
-    log_scale = np.where(free, inner.log_alpha, 0.0)
-    field = Field(
+        curves[rows.NORMS], curves[rows.LOG_NORMS] = norms, np.log(norms)
+    field = rows.Field(
         X=np.ascontiguousarray(X),
         target=np.ascontiguousarray(target),
-        curves=np.stack([*curve, log_scale, floor, norms, log_norms]),
+        curves=curves,
         speed=float(speed),
-        reach=float(np.max(norms / factor)),
-        row_sum=float(np.max(np.sum(np.abs(X), axis=1))),
+        reach=float((norms * curves[INVERSE]).max()),
+        row_sum=float(np.abs(X).sum(axis=1).max()),
         log_significant=float(np.log(max(DUAL.significant * largest, SMALLEST_NORMAL))),
         beyond=DUAL.wall * max(1.0, largest),
     )
-    return field, min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
+    # 0/0 where nothing moves
+    return field, min(1.0, max(float(np.fmax.reduce(relative, initial=0.0)), SMALLEST_NORMAL))
 
 
 def least_change(X: Array, residual: Array) -> Array:
     """The least change of β that makes up for the residual; only its size matters here."""
-    try:
-        return X.T @ sl.cho_solve(sl.cho_factor(X @ X.T), residual)
-    except np.linalg.LinAlgError:
+    _, nu, failure = sl.lapack.dposv(X @ X.T, residual)
+    if failure:
         return np.asarray(np.linalg.lstsq(X, residual, rcond=None)[0], dtype=float)
+    return np.asarray(X.T @ nu)
 
 
 def at(origin: MirrorPoint, eta: Array, beta: Array) -> MirrorPoint:

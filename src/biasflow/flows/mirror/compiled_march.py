@@ -119,32 +119,53 @@ def at_floor(flow: Flow) -> bool:
 
 
 @inner
-def choose(flow: Flow, step: float, bound: float) -> float:
-    """The coordinates that bend during a step and those that only move, in place, and what the
-    others cost.
+def weigh(flow: Flow, step: float) -> None:
+    """What a coordinate costs the force if it rests during a step, or moves straight, and the
+    logarithm of its size at the end where it grows too far for such bounds.
 
-    bound: what one coordinate may cost the force. A coordinate that grows by the factor e^g changes
-    by at most 1.72·g of its size for g < 1, and differs from its tangent by at most 1.36·g².
+    A coordinate that grows by the factor e^g changes by at most 1.72·g of its size for g < 1, and
+    differs from its tangent by at most 1.36·g².
     """
-    curves, points, chosen = flow.field.curves, flow.points, flow.chosen
-    bends, moving, log_bound, spent = 0, 0, np.log(bound), 0.0
-    for j in range(points.shape[1]):
-        growth = step * points[at.SPEEDS, j]
-        if growth < 1.0:
-            first = points[at.WEIGHT, j] * curves[at.FACTOR, j] * curves[at.NORMS, j] * growth
-            second = 1.36 * first * growth
-            chosen[at.STRAIGHT, moving], chosen[at.BENT, bends] = j, j
-            rests, follows = 1.72 * first < bound, second < bound
-            spent += 1.72 * first if rests else (second if follows else 0.0)
-            moving += follows and not rests
-            bends += not follows and not rests
-        elif points[at.LOG_SIZE, j] + curves[at.LOG_NORMS, j] + growth < log_bound:
-            spent += bound
-        else:
-            chosen[at.BENT, bends] = j
-            bends += 1
-    flow.counts[at.BENDS], flow.counts[at.MOVING] = bends, moving
+    points, weight, speeds = flow.points, flow.points[at.WEIGHT], flow.points[at.SPEEDS]
+    factor, norms = flow.field.curves[at.FACTOR], flow.field.curves[at.NORMS]
+    resting, straight, late = points[at.RESTING], points[at.FOLLOWING], points[at.LATE_SIZE]
+    size, log_norms = points[at.LOG_SIZE], flow.field.curves[at.LOG_NORMS]
+    for j in range(weight.size):
+        growth = step * speeds[j]
+        first, far = weight[j] * factor[j] * norms[j] * growth, growth >= 1.0
+        resting[j] = np.inf if far else 1.72 * first
+        straight[j] = np.inf if far else 1.36 * first * growth
+        late[j] = size[j] + log_norms[j] + growth if far else np.inf
+
+
+@inner
+def unseen(flow: Flow, bound: float) -> float:
+    """What all coordinates cost that rest or move straight, each at most so much."""
+    resting, straight, late = (
+        flow.points[at.RESTING],
+        flow.points[at.FOLLOWING],
+        flow.points[at.LATE_SIZE],
+    )
+    log_bound, spent = np.log(bound), 0.0
+    for j in range(resting.size):
+        moved = straight[j] if straight[j] < bound else 0.0
+        left = bound if late[j] < log_bound else moved
+        spent += resting[j] if resting[j] < bound else left
     return spent
+
+
+@inner
+def choose(flow: Flow, bound: float) -> None:
+    """The coordinates that bend during a step and those that only move, in place."""
+    points, chosen, log_bound = flow.points, flow.chosen, np.log(bound)
+    resting, straight, late = points[at.RESTING], points[at.FOLLOWING], points[at.LATE_SIZE]
+    bends, moving = 0, 0
+    for j in range(resting.size):
+        chosen[at.STRAIGHT, moving], chosen[at.BENT, bends] = j, j
+        seen, follows = resting[j] >= bound and late[j] >= log_bound, straight[j] < bound
+        moving += seen and follows
+        bends += seen and not follows
+    flow.counts[at.BENDS], flow.counts[at.MOVING] = bends, moving
 
 
 @inner
@@ -173,8 +194,10 @@ def begin(flow: Flow, t: float, step: float, steps: int) -> Any:
     left = min(aims.allowed / (step * field.reach), aims.tail * length(force))
     budget = max(UNSEEN_SHARE * left / field.speed, SMALLEST_NORMAL)
     share = min(BOLDER * flow.levels[at.SHARE_FOR_ONE], MOST_FOR_ONE)
-    while choose(flow, step, share * budget) > budget:
+    weigh(flow, step)
+    while unseen(flow, share * budget) > budget:
         share /= BOLDER
+    choose(flow, share * budget)
     flow.levels[at.SHARE_FOR_ONE] = share
     for kind in range(2):
         count, chosen = flow.counts[at.BENDS + kind], flow.chosen[kind]
@@ -350,19 +373,19 @@ def push(flow: Flow, step: float, part: float, errors: Any) -> None:
     diagonal = 1.0 / (GAMMA * part * step)
     kernels.factorise(G, flow.field.speed, diagonal, flow.squares[at.FACTORS])
     errors[:] = 0.0
-    for copied in range(2):
-        sign = -1.0 if copied == 1 and (kept + 1) // 2 % 2 == 1 else 1.0
-        for k in range(POWERS - 1, -1, -1):
-            for i in range(n):
-                driven = 0.0
-                for m in range(NODE_COUNT):
-                    driven += RATIONAL[k, 1 + m] * duals[at.DEFECTS + m, i]
-                errors[copied, i] += (
-                    RATIONAL[k, 0] * now[1 + copied, i] + sign * part * step * driven
-                )
-            solve(flow.squares[at.FACTORS], errors[copied])
-            for i in range(n):
-                errors[copied, i] *= diagonal
+    sign = -1.0 if (kept + 1) // 2 % 2 == 1 else 1.0
+    for k in range(POWERS - 1, -1, -1):
+        for i in range(n):
+            driven = 0.0
+            for m in range(NODE_COUNT):
+                driven += RATIONAL[k, 1 + m] * duals[at.DEFECTS + m, i]
+            driven *= part * step
+            errors[0, i] += RATIONAL[k, 0] * now[1, i] + driven
+            errors[1, i] += RATIONAL[k, 0] * now[2, i] + sign * driven
+        kernels.solve_pair(flow.squares[at.FACTORS], errors)
+        for i in range(n):
+            errors[0, i] *= diagonal
+            errors[1, i] *= diagonal
 
 
 @inner

@@ -87,10 +87,11 @@ class Flow(NamedTuple):
 
 
 ETA, BETA, WEIGHT, NEW_ETA, NEW_BETA, NEW_WEIGHT, MOVED, SPEEDS = range(8)
-RELATIVE, ALLOWANCE, LOG_SIZE = range(8, 11)
+RELATIVE, ALLOWANCE, LOG_SIZE, RESTING, FOLLOWING, LATE_SIZE = range(8, 14)
 """Rows of `Flow.points`: where a step begins and ends, how far and fast η moves; |d log β/dη|, the
-inverse of the growth of log|β| allowed in a step, and log|β|."""
-START_ETA, STAGE_ETA, STAGE_BETA, STAGE_WEIGHT, MEAN_WEIGHT, BENT_CURVES = range(11, 17)
+inverse of the growth of log|β| allowed in a step, log|β|; what it costs the force if a coordinate
+rests or follows its tangent, and log(|β|·‖X_j‖) at the end of a step in which it grows far."""
+START_ETA, STAGE_ETA, STAGE_BETA, STAGE_WEIGHT, MEAN_WEIGHT, BENT_CURVES = range(14, 20)
 POINT_ROWS = BENT_CURVES + CURVE_ROWS
 """Of the chosen coordinates: η where the step begins, the three at a stage, their mean weight over
 the step, and the first row of their curves."""

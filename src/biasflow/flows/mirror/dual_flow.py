@@ -27,7 +27,7 @@ from ..._core.trees import leaf_map, leaves
 from ..._numerics.deadlines import Deadline
 from ..._numerics.flow_frame import CONVERGED, FlowRequest
 from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
-from ...limits.constraints import reduce_constraints
+from ...limits.constraints import reduce_constraints, surely_independent
 from ...limits.half_lines import forced_zeros
 from ...limits.minimisers import least_squares_fit
 from ...limits.newton import weighted_gram
@@ -41,6 +41,8 @@ from .defect import transported_errors
 EPS = float(np.finfo(float).eps)
 ROUNDINGS = 8.0
 """Roundings of η, β and the weights that an error estimate allows for."""
+HOLDING = 4 * EPS
+"""Relative rounding of weights, a few eps."""
 NUMBERS_AT_ONCE = 2**14
 """Coordinates of all points whose errors are found in one go: they fit a processor's cache."""
 
@@ -222,11 +224,18 @@ class DualFlow:
         return self.origin.moved(np.array([self.X.T @ nu for nu in self.dual[rows]]))
 
     def trajectory(
-        self, problem: Any, loss: SquareLoss, view: Callable[[MirrorPoint], Any]
+        self,
+        problem: Any,
+        loss: SquareLoss,
+        view: Callable[[MirrorPoint], Any],
+        degree: int | None = None,
     ) -> Trajectory[Any]:
+        """What is saved. degree: of β in the weights that `view` gives; None where it gives β."""
         points = self.saved(slice(None))
         states, predictions = view(points), (self.X @ points.beta.T).T
         error, of_beta = self._errors(states, view)
+        if degree is not None:
+            error, of_beta = held(error, of_beta, largest_size(leaves(states)), degree)
         return Trajectory(
             times=self.times,
             states=states,
@@ -264,12 +273,18 @@ class DualFlow:
         far = np.linalg.norm(self.dual[rows], axis=1)
         blur = ROUNDINGS * EPS * (np.abs(point.eta) + norms * far[:, None])
         shift = np.max(np.abs(self.errors[rows] @ self.X), axis=1) + blur
-        sizes = np.array([_largest(leaves(state)), _largest([point.beta])])
+        sizes = np.array([largest_size(leaves(state)), largest_size([point.beta])])
         moved = _moved(point, state, np.where(point.eta < 0, -shift, shift), view)
         return np.asarray(moved + ROUNDINGS * EPS * sizes)
 
 
-def _largest(arrays: Iterable[Array]) -> Array:
+def held(error: Array, of_beta: Array, size: Array, degree: int) -> tuple[Array, Array]:
+    """Both errors where β is held by weights of this size w: they are known to a few eps·w, and
+    hold it to a few eps·w^D only."""
+    return error + HOLDING * size, of_beta + HOLDING * degree * size**degree
+
+
+def largest_size(arrays: Iterable[Array]) -> Array:
     """The largest size of an entry, at every time."""
     return np.max([np.max(np.abs(array).reshape(len(array), -1), axis=1) for array in arrays], 0)
 
@@ -283,7 +298,7 @@ def _moved(
         with np.errstate(all="ignore"):
             other = point.moved(way)
             gaps = [a - b for a, b in zip(leaves(state), leaves(view(other)), strict=True)]
-            there = np.array([_largest(gaps), _largest([point.beta - other.beta])])
+            there = np.array([largest_size(gaps), largest_size([point.beta - other.beta])])
         use = np.isinf(found[0]) & np.isfinite(there).all(axis=0)
         found[:, use] = there[:, use]
         if np.isfinite(found).all():
@@ -545,7 +560,8 @@ def reachable(signs: Array, X: Array, y: Array) -> tuple[Array, float, Result]:
     """The labels that the flow approaches, the infimum of ½‖Xβ − target‖², and how a converged flow
     is called."""
     try:
-        reduce_constraints(X, y)
+        if not surely_independent(X):
+            reduce_constraints(X, y)
         target, ending = y, Result.CONVERGED
     except InconsistentError:
         target, ending = X @ np.linalg.lstsq(X, y, rcond=None)[0], Result.STATIONARY

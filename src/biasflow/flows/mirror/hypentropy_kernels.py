@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._numerics.compilation import finite, inner, ordered
+from ..._numerics.compilation import inner, ordered
 
 LOG2_HIGH, LOG2_LOW, LOG2_INVERSE = 0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634
 """log 2 in two parts (the first has trailing zeros), and 1/log 2."""
@@ -264,6 +264,26 @@ def solve(U: Any, x: Any) -> None:
 
 
 @inner
+def solve_pair(U: Any, x: Any) -> None:
+    """The same for two rows at once, which wait less for each other than each for itself."""
+    one, other = x[0], x[1]
+    n = one.size
+    for i in range(n):
+        row = U[i]
+        a, b = one[i] * row[i], other[i] * row[i]
+        one[i], other[i] = a, b
+        for j in range(i + 1, n):
+            one[j] -= a * row[j]
+            other[j] -= b * row[j]
+    for i in range(n - 1, -1, -1):
+        row, a, b = U[i], one[i], other[i]
+        for j in range(i + 1, n):
+            a -= row[j] * one[j]
+            b -= row[j] * other[j]
+        one[i], other[i] = a * row[i], b * row[i]
+
+
+@inner
 def subtract_product(S: Any, x: Any, factor: float, out: Any) -> None:
     """out ← out − factor·Sx."""
     for i in range(x.size):
@@ -295,24 +315,35 @@ def half_square(x: Any) -> float:
     return 0.5 * total
 
 
-@finite
+@inner
+def rank(x: float) -> Any:
+    """The bits of |x|, in the order of sizes, NaN last: LLVM vectorises maxima of integers, not of
+    floats."""
+    return np.float64(abs(x)).view(np.int64)
+
+
+@inner
+def ranked(bits: Any) -> float:
+    """|x| of these bits."""
+    return np.int64(bits).view(np.float64)
+
+
+@inner
 def largest_product(a: Any, b: Any) -> float:
-    """max |a_j|·b_j, b ≥ 0."""
-    most = 0.0
+    """max |a_j·b_j|; NaN where one is."""
+    most = np.int64(0)
     for j in range(a.size):
-        value = abs(a[j]) * b[j]
-        most = value if value > most else most
-    return most
+        most = max(most, rank(a[j] * b[j]))
+    return ranked(most)
 
 
-@finite
+@inner
 def largest(a: Any) -> float:
-    """max |a_j|."""
-    most = 0.0
+    """max |a_j|; NaN where one is."""
+    most = np.int64(0)
     for j in range(a.size):
-        value = abs(a[j])
-        most = value if value > most else most
-    return most
+        most = max(most, rank(a[j]))
+    return ranked(most)
 
 
 @inner
