@@ -11,7 +11,7 @@ and for every other loss, Newton's method solves the equation as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dposv
