@@ -27,7 +27,7 @@ def distance(ours, theirs):
 
 def average_gates(w, X, q, dt, a=1.0, slope=0.0):
     w, X, q = (np.array(x, dtype=float) for x in (w, X, q))
-    gates, slides = step_gates(
+    gates, slides, *_ = step_gates(
         (X @ w)[None], np.array([a]), q, X, np.array([np.linalg.norm(w)]), slope, dt
     )
     return gates[0], slides[0]

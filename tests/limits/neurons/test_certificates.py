@@ -176,3 +176,20 @@ def test_bad_input(call, words):
         call()
     assert str(caught.value).startswith(words[0]), str(caught.value)
     assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["clusters", "one class", "duplicates"])
+def test_first_games_over_a_few_samples_end_at_the_same_margin(kind, monkeypatch):
+    """Samples that a guess gives no weight join the games they matter in."""
+    data = bf.data.clusters(60, 2, 4, key=1)
+    X, y = np.array(data.X), np.array(data.y)
+    if kind == "one class":
+        y = np.ones(60)
+    elif kind == "duplicates":
+        X[30:], y[30:] = X[:30], y[:30]
+    whole = bf.limits.f1_max_margin(X, y, gap=1e-6)
+    monkeypatch.setattr("biasflow.limits.neurons.masters.MANY_SAMPLES", 1)
+    few = bf.limits.f1_max_margin(X, y, gap=1e-6)
+    assert few.certificate.primal <= whole.certificate.dual
+    assert whole.certificate.primal <= few.certificate.dual
+    assert few.stats["relative_gap"] <= max(2 * whole.stats["relative_gap"], 1e-6)

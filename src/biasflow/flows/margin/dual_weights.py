@@ -10,10 +10,13 @@ and for every other loss, Newton's method solves the equation as it stands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from ..._core.arguments import Array
+from ..._core.arguments import Array, Index
 from ..._numerics.float_ranges import EXPONENTIAL_FROM
 from ...losses import ExponentialLoss, MarginLoss, soft_minimum
 
@@ -26,14 +29,6 @@ COLD = 0.1
 """Temperature, in units of the largest entry, from which the ladder down to e^{−L} starts."""
 RUNG = 0.1
 """Ratio of neighbouring temperatures."""
-LEAST = 1e-40
-"""Least weight kept while a temperature is worked on, so that every sample can come back."""
-RETURNING = 1e-4
-"""Weight up to which one rises as an exponential too: alone it hardly moves the others, and a
-linear rise from LEAST would take 22 steps."""
-UNSEEN = 1e-32
-"""Weight up to which a sample does not move the others: times the largest rate, 1/RIDGE, it is
-below the rounding of the forces."""
 ITERATIONS = 30
 WARM = 12
 """Newton steps from the last weights before the ladder is taken."""
@@ -53,14 +48,22 @@ SOFT = 12.0
 """L up to which a loss that is not the exponential is solved for as it stands."""
 
 
+class Kernel(NamedTuple):
+    """K (n, n) as it is asked for: its diagonal, and its rows of some samples."""
+
+    diagonal: Array
+    rows: Callable[[Index], Array]
+
+
 def implicit_weights(
-    loss: MarginLoss, h: Array, K: Array, dt: float, log_norm: float, guess: Array
+    loss: MarginLoss, h: Array, K: Kernel, dt: float, log_norm: float, guess: Array
 ) -> Array:
     """p (n,) with p = ∇S(e^L(h̄ + Δt·K̄p)); dt = 0 gives ∇S itself."""
     if type(loss) is not ExponentialLoss:  # one of the user's own that inherits from it may be any
         early = log_norm < SOFT or float(np.min(h)) * np.exp(min(log_norm, 700)) < EXPONENTIAL_FROM
         if early or not _exponential_tail(loss):
-            return _soft(loss, h, K, dt, np.exp(log_norm), guess)
+            whole = K.rows(np.arange(h.size))
+            return _soft(loss, h, whole, dt, np.exp(log_norm), guess)
     return _entropic(h, K, dt, np.exp(min(-log_norm, HOTTEST)), guess)
 
 
@@ -103,15 +106,26 @@ def _soft(loss: MarginLoss, h: Array, K: Array, dt: float, beta: float, p: Array
     return target
 
 
-def _entropic(h: Array, K: Array, dt: float, temperature: float, guess: Array) -> Array:
+def _entropic(h: Array, K: Kernel, dt: float, temperature: float, guess: Array) -> Array:
     """Newton on log p, from the guess; where that does not settle, down a ladder of
     temperatures."""
+    from .newton_kernels import LEAST
+
     h = h - np.min(h)
     unit = max(
-        float(np.max(h)), dt * float(np.max(np.abs(K))), EVEN * temperature, np.finfo(float).tiny
+        float(np.max(h)),
+        dt * float(np.max(K.diagonal)),  # no entry is larger
+        EVEN * temperature,
+        np.finfo(float).tiny,
     )
-    h, K, temperature = h / unit, dt * K / unit, max(temperature / unit, RIDGE)
-    p, settled = _newton(h, K, temperature, np.maximum(guess, LEAST), WARM)
+    h, temperature = h / unit, max(temperature / unit, RIDGE)
+
+    def rows(seen: Index) -> Array:
+        found = K.rows(seen)
+        found *= dt / unit
+        return found
+
+    p, settled = _newton(h, rows, temperature, np.maximum(guess, LEAST), WARM)
     if settled:
         return p
     rungs = (
@@ -121,56 +135,41 @@ def _entropic(h: Array, K: Array, dt: float, temperature: float, guess: Array) -
     )
     p = np.full(h.size, 1 / h.size)
     for level in np.append(COLD * RUNG ** np.arange(rungs), temperature):
-        p, settled = _newton(h, K, float(level), p, ITERATIONS)
+        p, settled = _newton(h, rows, float(level), p, ITERATIONS)
     return p
 
 
 def _newton(
-    h: Array, K: Array, temperature: float, p: Array, iterations: int
+    h: Array,
+    rows: Callable[[Index], Array],
+    temperature: float,
+    p: Array,
+    iterations: int,
 ) -> tuple[Array, bool]:
-    """ε·log p + h + Kp = ν: the direction is the same for p and log p; weights fall as exponentials
-    and rise linearly, unless they are slight. Unseen samples follow the others."""
-    p, ridge, seen, last = p / p.sum(), temperature + RIDGE, None, 0.0
+    """ε·log p + h + Kp = ν: the direction is the same for p and log p."""
+    from .newton_kernels import UNSEEN, move, set_system
+
+    p, heat = p / p.sum(), np.array([temperature, temperature + RIDGE])
+    force, rate = np.empty((2, h.size))
+    same, last = False, 0.0
     for _ in range(iterations):
-        visible = p > UNSEEN
-        if seen is None or (visible != seen).any():
-            seen, every = visible, visible.all()
-            rows = K if every else K[seen]
-            block = rows if every else rows[:, seen]
-            right, system = np.empty((2, len(block))), np.empty_like(block)
-        q = p if every else p[seen]
-        root = np.sqrt(q)
-        np.multiply(block, root, out=system)
-        system *= root[:, None]
-        system.flat[:: root.size + 1] += ridge
-        force = temperature * np.log(p) + h + q @ rows
-        right[0] = root
-        np.multiply(root, force if every else force[seen], out=right[1])
-        # in the order that LAPACK wants; the system is its own transpose
-        _, solved, info = dposv(system.T, right.T, 0, 1, 1)
+        if not same:
+            seen = np.flatnonzero(p > UNSEEN)
+            K = rows(seen)
+            system, right = np.empty((seen.size, seen.size)), np.empty((2, seen.size))
+        set_system(K, seen, p, h, heat, force, system, right)
+        # in the order that LAPACK wants: its upper half is our lower one
+        _, solved, info = dposv(system.T, right.T, 0, 1, 0)
         if info != 0:
             return p, False
-        ones, forces = solved.T
-        level = (1 - p.sum() + root @ forces) / (root @ ones)
-        rate = (level * ones - forces) / root
-        if not every:
-            all_rates = (level - force - (q * rate) @ rows) / ridge
-            all_rates[seen] = rate
-            rate = all_rates
-        rising = np.maximum(rate, 0.0)
-        grown = np.exp(np.minimum(rising, 100.0))
-        back = np.minimum(p * grown, RETURNING)
-        fallen = np.exp(np.maximum(rate - rising, -50.0))
-        p = np.maximum(p * fallen * (1 + np.minimum(rising, 50.0)), np.where(rate > 0, back, 0.0))
-        p = np.maximum(p / p.sum(), LEAST)
-        change = float(p @ np.minimum(np.abs(rate), 1.0))
+        change, spread, most, same = move(K, seen, p, heat, force, right[0], solved.T, rate)
         still = (
             change <= SETTLED
             # nor would the next one be more, were it only as much shorter as this one was
             or change * change <= SETTLED * last
-            or float(p @ np.abs(force - level)) <= ROUNDING
+            or spread <= ROUNDING
         )
         last = change
-        if still and float(rate.max()) < 1:
+        if still and most < 1:
             return p, True
     return p, False

@@ -55,14 +55,14 @@ def euler(
     only cost accuracy: where a neuron hovers over a kink at a distance of 1/β, they leave the
     sample on it without a hold on p.
     """
-    h, p, tangent = view.margins(params), weights, view.tangent(params, weights, dt)
+    p, tangent = weights, view.tangent(params, weights, dt)
     for attempt in range(1 + CORRECTIONS):
-        p = implicit_weights(loss, h + tangent.offset, tangent.kernel(), dt, log_norm, p)
+        p = implicit_weights(loss, tangent.margins, tangent.kernel(), dt, log_norm, p)
         corrected = tangent.corrected(p, apart) if attempt < CORRECTIONS else None
         if corrected is None:
             break
         tangent = corrected
-    return combined((1.0, tangent.base), (dt, tangent.pull(p))), p
+    return tangent.end(p), p
 
 
 def step(view: MarginView, loss: MarginLoss, point: Point, dt: float, rtol: float) -> Step:

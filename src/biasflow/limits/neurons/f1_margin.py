@@ -133,8 +133,8 @@ def margin_bracket(
     columns = columns if extra is None else extra.joined(columns)
     end = time.monotonic() + time_s
     effort = Effort(gap, gap, end, end + max(PROOF_SHARE * time_s, PROOF_S))
-    master, bracket = MarginMaster(rows, data.y), first_bracket(rows, data.y)
     first = first_weights(data) * data.y
+    master, bracket = MarginMaster(rows, data.y, first), first_bracket(rows, data.y)
     generate(master, oracle, columns, bracket, effort, first)
     return bracket.times(unit, rows.shape[1] * TINY)
 

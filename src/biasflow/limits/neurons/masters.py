@@ -32,6 +32,9 @@ BELOW = 1e-12
 """How far below the margin, relative to it, a sample left out of a game may lie before it joins."""
 FIRST_SAMPLES = 30
 """Samples of least margin that the next game begins with."""
+MANY_SAMPLES = 300
+"""Samples from which on the first game begins with those that a guess gives weight: of fewer, the
+games in which others join cost as much as one over all."""
 LAST_S = 2.0
 """Seconds that the last game over all neurons may take beyond the budget."""
 ATTEMPTS = (("highs", 1e-10), ("highs-ds", 1e-9), ("highs-ds", 1e-7), ("highs-ipm", 1e-7))
@@ -73,9 +76,12 @@ class MarginMaster(Master):
     """The game over samples and neurons: those in use, the latest ones, and as many samples as
     matter."""
 
-    def __init__(self, rows: Array, y: Array) -> None:
+    def __init__(self, rows: Array, y: Array, guess: Array) -> None:
+        """guess: the samples' weights, about; the first game may begin with those that have
+        some."""
         self.rows, self.targets = rows, y
-        self.active, self.used = np.ones(y.size, dtype=bool), np.zeros(0, dtype=np.intp)
+        self.active = guess != 0 if y.size > MANY_SAMPLES else np.ones(y.size, dtype=bool)
+        self.used = np.zeros(0, dtype=np.intp)
         self.seen, self.room, self.level = 0, min(WORKING * y.size, ENOUGH), 0.0
         self.others = np.zeros(0, dtype=np.intp)
 
