@@ -18,7 +18,7 @@ import numpy as np
 
 from ..._core.arguments import Array, row_lengths
 from .columns import Neurons, neurons_along, no_neurons
-from .relaxation import proven_level
+from .pair_relaxation import proven_level
 
 EPS = float(np.finfo(float).eps)
 RANK = 1e-13
