@@ -158,9 +158,11 @@ class PairRelaxation:
     def _proven(self, side: int, weights: Array, own: _Multipliers) -> float:
         (n, r), form = self.samples.shape, self.form(side, weights, own, 0.0)
         size = float(np.sum(np.abs(form.pairs)) + np.sum(form.lengths) + np.sum(weights))
+        if not math.isfinite(size):
+            return np.inf
         values = np.linalg.eigvalsh(form.M)
         least = float(values[0]) - 8 * n * EPS * float(np.max(np.abs(values)))
-        if not (math.isfinite(size) and least > 0):
+        if not least > 0:
             return np.inf
         x = np.linalg.solve(form.M, form.h) / 2
         left = np.linalg.norm(form.h - 2 * form.M @ x) + 8 * n * EPS * float(
