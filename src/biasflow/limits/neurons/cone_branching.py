@@ -230,19 +230,28 @@ def _parts(rows: Array, q: Array, target: float) -> list[Cones]:
     return parts
 
 
+class ConeSearch:
+    """Branch and bound that can be taken up again. rows (n, r) of rank r ≥ 2, no q_i zero."""
+
+    def __init__(self, rows: Array, q: Array, target: float) -> None:
+        self.parts = _parts(rows, q, target)
+
+    def bound(self, deadline: float) -> float:
+        """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|: at most the target where that holds and time
+        allows. As many parts at once as there are threads, as far as BLAS is told."""
+        parts, threads = self.parts, max((p["num_threads"] for p in threadpool_info()), default=1)
+        with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+            while time.monotonic() < deadline:
+                parts.sort(key=lambda part: -part.bound)
+                if not parts[0].open:
+                    break
+                list(pool.map(Cones.split, [part for part in parts if part.open][:threads]))
+        return max(part.bound for part in parts)
+
+
 def bound_by_cones(rows: Array, q: Array, target: float, deadline: float) -> float:
-    """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|: at most `target` where that holds and time
-    allows. rows (n, r) of rank r ≥ 2, no q_i zero. As many parts at once as there are threads, as
-    far as BLAS is told."""
-    parts = _parts(rows, q, target)
-    threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
-    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
-        while time.monotonic() < deadline:
-            parts.sort(key=lambda part: -part.bound)
-            if not parts[0].open:
-                break
-            list(pool.map(Cones.split, [part for part in parts if part.open][:threads]))
-    return max(part.bound for part in parts)
+    """The bound that one search finds."""
+    return ConeSearch(rows, q, target).bound(deadline)
 
 
 def ready() -> float:
