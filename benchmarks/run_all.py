@@ -61,7 +61,7 @@ JOBS = (
     Job("fixed_directions_vs_descent", ("--part", "10"), seconds=60, part="10"),
     Job("fixed_directions_vs_descent", ("--part", "100"), seconds=240, part="100"),
     Job("error_estimates", seconds=320),
-    Job("separable_errors", seconds=300),
+    Job("separable_errors", ("5000", "400", "200"), seconds=400),
     Job("projection_growth", seconds=30),
     Job("flow_growth", seconds=60),
     Job("sweep_overhead", cores=2, seconds=230),

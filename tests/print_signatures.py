@@ -95,6 +95,11 @@ def _members(path: str, owner: type) -> Iterator[str]:
 
 
 def signature_of(value: Any) -> str:
+    """As Python writes it, but for protocols and enumerations: versions differ on those."""
+    if isinstance(value, enum.EnumType):
+        return "(value)"
+    if getattr(value, "_is_protocol", False):
+        return "(…)"
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):

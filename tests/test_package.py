@@ -54,6 +54,11 @@ def test_importing_loads_nothing_heavy(module, tmp_path):
     assert loaded == ""
 
 
+def test_models_are_named_without_scipy(tmp_path):
+    code = "import sys, biasflow as bf; bf.DiagonalNetwork(2); print('scipy' in sys.modules)"
+    assert python(code, cwd=tmp_path) == "False"
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")

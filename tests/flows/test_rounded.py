@@ -97,3 +97,17 @@ def test_descent_diverges_by_name_on_deep_networks(circle):
     run = bf.training.gradient_descent(model, circle, LOSS, model.init(1.0), 30.0, 100)
     assert run.result is bf.Result.DIVERGED
     assert run.states.weights[0].shape[1:] == (6, 2)
+
+
+def test_a_network_that_is_dead_between_its_kinks_has_an_error():
+    """Rounded kinks let in what lies beside them: the flow creeps, the true one stands."""
+    model = DeepNetwork((1, 1))
+    start = model.init(1.0, key=0)
+    start = type(start)(
+        tuple(np.full_like(w, v) for w, v in zip(start.weights, (-0.05, 1.0), strict=True))
+    )
+    data = bf.Dataset([[0.01], [0.02]], [1.0, 2.0])
+    flow = bf.gradient_flow(model, data, LOSS, start, times=[1.0, 5.0], rtol=1e-3)
+    moved = np.abs(flow.states.weights[0] - start.weights[0]).max(axis=(1, 2))
+    assert flow.result.success and np.all(moved > 0)
+    assert np.all(flow.error >= moved)

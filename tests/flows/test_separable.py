@@ -6,6 +6,8 @@ import pytest
 
 import biasflow as bf
 from biasflow.errors import InputError, RefusedError
+from biasflow.flows.separable import separable_flow
+from biasflow.flows.separable.separable_march import SeparableMarch, risk_clock
 
 TWO = bf.DiagonalNetwork(2)
 
@@ -176,3 +178,14 @@ def test_weights_stay_the_method_where_no_norm_is_asked_for():
     assert capped.stats["method"] == "separable" and capped.log_norm[-1] == pytest.approx(3.0)
     two = bf.gradient_flow(problem, log_norm=3.0, starts=[problem.start, TWO.init(0.4, dim=8)])
     assert [flow.stats["method"] for flow in two] == ["separable"] * 2
+
+
+def test_steps_shorter_than_a_rounding_of_the_clock_move_nothing():
+    problem = bf.Problem(TWO, classes(1), bf.ExponentialLoss(), scale=1.0)
+    frame = separable_flow._frame(problem)[0]
+    march = SeparableMarch(frame, risk_clock, 1e-6, lambda: False)
+    march.run(np.array([1.0]), np.inf)
+    last = march.states[-1]
+    march.states.append(last)  # the next one, so short that σ stays where it is
+    beside = march.beside()
+    assert len(beside) == len(march.states) and beside[-1].s is beside[-2].s

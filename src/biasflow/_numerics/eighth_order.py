@@ -4,16 +4,15 @@ largest component in charge of the step: flows of smooth fields to twelve digits
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from .._core.arguments import Array, Index
 
 Field = Callable[[Array], Array]
 """y to y′; time does not enter."""
-A, B, E3, E5 = DOP853.A, DOP853.B, DOP853.E3, DOP853.E5
-STAGES = DOP853.n_stages
 SAFETY, LEAST_FACTOR, MOST_FACTOR = 0.9, 0.2, 6.0
 EXPONENT = -1 / 8
 FLOOR = 1e-15
@@ -26,14 +25,33 @@ LEAST_STEP = 1e-7
 result."""
 
 
+class Tableau(NamedTuple):
+    """Coefficients of the stages, of the step, and of its two errors."""
+
+    A: Array
+    B: Array
+    E3: Array
+    E5: Array
+
+
+@cache
+def tableau() -> Tableau:
+    """SciPy's, loaded when the first step is taken: models and potentials are named without it."""
+    from scipy.integrate import DOP853
+
+    return Tableau(DOP853.A, DOP853.B, DOP853.E3, DOP853.E5)
+
+
 def step(field: Field, y: Array, first: Array, h: float) -> tuple[Array, Array]:
     """y after one step from y with y′ = first, and all slopes, with one at the end."""
-    slopes = np.empty((STAGES + 1, y.size))
+    A, B, *_ = tableau()
+    stages = B.size
+    slopes = np.empty((stages + 1, y.size))
     slopes[0] = first
-    for k in range(1, STAGES):
+    for k in range(1, stages):
         slopes[k] = field(y + h * (A[k, :k] @ slopes[:k]))
-    end = y + h * (B @ slopes[:STAGES])
-    slopes[STAGES] = field(end)
+    end = y + h * (B @ slopes[:stages])
+    slopes[stages] = field(end)
     return end, slopes
 
 
@@ -51,7 +69,7 @@ def steps(
     have a unit in common; one of all where none are given. least: sizes of components at least, as
     of sums that cancel."""
     t, h = 0.0, min(FIRST_STEP, reach)
-    slope = field(y)
+    slope, (*_, E3, E5) = field(y), tableau()
     labels = np.zeros(y.size, int) if groups is None else groups
     size, tops = np.abs(y), group_tops(y if least is None else np.abs(y) + least, labels)
     for _ in range(MOST_STEPS):
@@ -73,7 +91,7 @@ def steps(
         elif norm > 1:
             h *= max(LEAST_FACTOR, SAFETY * norm**EXPONENT)
         else:
-            t, y, slope, size = t + h, end, slopes[STAGES], np.abs(end)
+            t, y, slope, size = t + h, end, slopes[-1], np.abs(end)
             yield t, y
             h *= MOST_FACTOR if norm == 0 else min(MOST_FACTOR, SAFETY * norm**EXPONENT)
         if h < max(1e-14 * t, 1e-44) or (h < least_step and h < reach - t):

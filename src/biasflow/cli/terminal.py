@@ -112,11 +112,12 @@ def report_lines(report: Report, page: Path) -> str:
 
     entries: list[FigureEntry | ClaimEntry] = [*report.figures, *report.claims]
     failures = [f"{entry.id}: {entry.failure}" for entry in entries if entry.failure]
-    violated = [f"{entry.id}: violated" for entry in report.claims if entry.status == "violated"]
+    named = ("violated", "inconclusive")
+    unsettled = [f"{each.id}: {each.status}" for each in report.claims if each.status in named]
     return "\n".join(
         [
             *failures,
-            *violated,
+            *unsettled,
             f"figures: {sum(figure.failure is None for figure in report.figures)} drawn",
             f"claims: {counts(claim.status for claim in report.claims)}",
             counted(report.numbers),

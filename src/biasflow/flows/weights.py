@@ -86,6 +86,9 @@ def follow_weights(
         if end > 0
         else run
     )
+    # a start that nothing moves, as of a network that is dead between its kinks, is its own flow
+    still = len(check[0]) == 1 and check[-1] in (Result.CONVERGED, Result.STATIONARY)
+    reach = np.inf if still else check[0][-1]
     ends, values, pieces, result = run
     saved = request.saved(ends)
     flats = np.array([_dense(ends, values, pieces, t) for t in saved])
@@ -93,7 +96,7 @@ def follow_weights(
     others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
     effective = problem.model.effective
     error, predictor_error = (
-        distance_error(mine, other, saved, check[0][-1], _rounding(mine), factor)
+        distance_error(mine, other, saved, reach, _rounding(mine), factor)
         for mine, other in ((states, others), (effective(states), effective(others)))
     )
     return Trajectory(

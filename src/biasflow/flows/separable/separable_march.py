@@ -292,7 +292,10 @@ class SeparableMarch:
         return found
 
     def _split(self, state: State, h: float, depth: int = 0) -> State | None:
-        """A step at the order before, in halves where its equations are not solved."""
+        """A step at the order before, in halves where its equations are not solved; none where
+        it is shorter than a rounding of σ."""
+        if h == 0:
+            return state
         found = self._attempt(state, h, ORDER - 1)
         if found is not None or depth == DEEPEST:
             return None if found is None else found[0]
