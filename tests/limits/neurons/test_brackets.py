@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.neurons import cone_branching
+from biasflow.limits.neurons import cone_bounds
 from biasflow.limits.neurons.best_neuron import SearchOracle
 from biasflow.limits.neurons.columns import no_neurons
 
@@ -202,7 +202,8 @@ def test_an_early_exact_bound_does_not_hide_what_is_believed():
 @pytest.mark.parametrize("d", [2, 5])
 def test_the_relaxation_is_a_bound(d):
     """Against exact searches: for its own weights and for given ones."""
-    from biasflow.limits.neurons.relaxation import bounded_gain, proven_level
+    from biasflow.limits.neurons.pair_relaxation import proven_level
+    from biasflow.limits.neurons.relaxation import bounded_gain
 
     ds = bf.data.clusters(20, d, 2, key=d)
     rows = np.hstack([ds.X, np.ones((ds.n, 1))])
@@ -282,6 +283,6 @@ def test_five_dimensions_are_proven_to_a_thousandth():
 def test_a_cones_bound_asks_every_corner():
     """κw has to exceed h at all corners: where h < 0 too, which once was not asked."""
     V, z = np.eye(2), np.zeros(2)
-    assert cone_branching._proven(V, np.array([1.0, -0.1]), np.array([1.0, -1.0]), z, 0.0) == np.inf
-    found = cone_branching._proven(V, np.array([1.0, -2.0]), np.array([1.0, -1.0]), z, 0.0)
+    assert cone_bounds.proven(V, np.array([1.0, -0.1]), np.array([1.0, -1.0]), z, 0.0) == np.inf
+    found = cone_bounds.proven(V, np.array([1.0, -2.0]), np.array([1.0, -1.0]), z, 0.0)
     assert found == pytest.approx(np.sqrt(2))

@@ -11,6 +11,7 @@ import functools
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..._core.arguments import Array, row_lengths
 from .columns import Neurons, neurons_along, no_neurons
-from .relaxation import proven_level
+from .pair_relaxation import proven_level
 
 EPS = float(np.finfo(float).eps)
 RANK = 1e-13
@@ -32,10 +33,11 @@ WALK_RATE = 1e7
 """Faces × dimension that an exact search visits in a second, cautiously."""
 STRESS = 1000
 """Random starts of either sign before a guess is believed."""
-CONES_SHARE = 0.9
-"""Share of the time for a proof that cones get before a relaxation is tried."""
+CONES_FIRST, RELAXED = 0.3, 0.5
+"""Share of the time for a proof that cones get before a relaxation is tried, and share of the rest
+that this may take at most; then cones go on."""
 LOOSE = 1.2
-"""Bound, relative to the one aimed at, above which it is."""
+"""Bound of cones, relative to the one aimed at, above which it is."""
 AIMED = 1e-6
 """Relative rounding up to which a bound counts as the one aimed at."""
 SPANNING = 20
@@ -108,26 +110,40 @@ class SearchOracle(Oracle):
         return self.search(q, starts, floor, effort, STRESS)
 
     def proven(self, targets: Array, q: Array, aim: float, deadline: float) -> Proof:
+        cones, compiling = self._cones(q, aim)
+        deadline += compiling
+        if cones is None:
+            return Proof(*proven_level(self.rows, targets, q, deadline), "a relaxation")
         now = time.monotonic()
-        upper = self.bounded(q, aim, now + CONES_SHARE * (deadline - now))
+        upper = cones(now + CONES_FIRST * (deadline - now))
         if upper > LOOSE * aim:
-            relaxed, weights = proven_level(self.rows, targets, q, deadline)
+            now = time.monotonic()
+            relaxed, weights = proven_level(self.rows, targets, q, now + RELAXED * (deadline - now))
+            upper = cones(deadline)
             if relaxed < upper:
                 return Proof(relaxed, weights, "a relaxation")
+        else:
+            upper = cones(deadline)
         ended = "" if upper <= aim * (1 + AIMED) else ", which time ended"
         return Proof(upper, q, "branch and bound over cones" + ended)
 
     def bounded(self, q: Array, aim: float, deadline: float) -> float:
         """A bound on the largest gain under q by cones; infinite where the rank is too high."""
+        cones, compiling = self._cones(q, aim)
+        return np.inf if cones is None else cones(deadline + compiling)
+
+    def _cones(self, q: Array, aim: float) -> tuple[Callable[[float], float] | None, float]:
+        """What bounds the largest gain under q by cones until a deadline, better at every call, and
+        the seconds that it took to compile; None where the rank is too high."""
         from . import cone_branching
 
         on = q != 0
         reduced, _, lost = _in_their_span(self.rows[on])
         if not 2 <= reduced.shape[1] <= cone_branching.HIGHEST:
-            return np.inf
-        deadline += cone_branching.ready()
-        bound = cone_branching.bound_by_cones(reduced, q[on], aim, deadline)
-        return bound + float(np.abs(q[on]) @ lost)
+            return None, 0.0
+        compiling, rest = cone_branching.ready(), float(np.abs(q[on]) @ lost)
+        search = cone_branching.ConeSearch(reduced, q[on], aim)
+        return lambda deadline: search.bound(deadline) + rest, compiling
 
     def search(
         self, q: Array, starts: Neurons, floor: float, effort: float, restarts: int

@@ -4,10 +4,11 @@ cones, where the faces of the arrangement are too many to visit.
 On a cone with generators v_j the convex part Φ(u) = Σ_{q>0} q_i(⟨u, c_i⟩)₊ lies below the linear
 function that agrees with it on every v_j, and −(x)₊ ≤ −tx for any t in [0, 1]. So any t and any w
 with ⟨v_j, w⟩ ≥ h_j = Φ(v_j) − ⟨v_j, z_t⟩ for all j, where z_t = Σ_{q<0} |q_i|t_ic_i, prove that the
-sum is at most ‖w‖ on the unit vectors of the cone. Coordinate descent looks for good t and w; w is
-then scaled until it proves something, so a bound holds wherever the descent stops. The cone of the
-largest bound is split at the edge along which Φ bends most near the maximiser, until all bounds are
-below a target. Cones share their generators; the first ones are the orthants."""
+sum is at most ‖w‖ on the unit vectors of the cone. Coordinate descent looks for good t and w
+(`cone_bounds`); w is then scaled until it proves something, so a bound holds wherever the descent
+stops. The cone of the largest bound is split at the edge along which Φ bends most near the
+maximiser, until all bounds are below a target. Cones share their generators; the first ones are the
+orthants, half of them where Σ_iq_ic_i = 0, as the sum is even then."""
 
 from __future__ import annotations
 
@@ -23,156 +24,21 @@ from threadpoolctl import threadpool_info
 
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import announced, entry, ordered, stamp
-from . import arrangement
+from . import arrangement, cone_bounds
 from .arrangement import add, dot
+from .cone_bounds import EPS, bound_of_cone, inverse, positive_part, products, proven, widest_bend
 
-EPS = float(np.finfo(float).eps)
 HIGHEST = 10
 """Largest rank at which cones are worth their time: there are 2^rank to begin with."""
-MOST_CONES = 2_000_000
-"""Cones that are kept at most: half a gigabyte at the highest rank."""
-SWEEPS, SLOW = 300, 1e-5
-"""Most sweeps of coordinate descent for a cone, and the relative fall of ‖w‖² in a sweep that ends
-it."""
-INNERMOST = 0.2
-"""An edge is split at this share of it from either end at least, so that cones stay round."""
-ANYWHERE = 1e-3
-"""Weight of an edge's bend where the maximiser is not near it."""
+MOST_BYTES = 1_000_000_000
+"""Memory for cones, of all parts together."""
 SPLITS_PER_LOOK = 200
 """Splits between two looks at the clock."""
-
-
-@ordered
-def _inverse(V: Array, W: Array, work: Array) -> bool:
-    """W = V⁻¹ by elimination with pivots; False where V is singular."""
-    r = V.shape[0]
-    for i in range(r):
-        for j in range(r):
-            work[i, j] = V[i, j]
-            work[i, r + j] = 1.0 if i == j else 0.0
-    for k in range(r):
-        pivot = k
-        for i in range(k + 1, r):
-            if abs(work[i, k]) > abs(work[pivot, k]):
-                pivot = i
-        if work[pivot, k] == 0.0:
-            return False
-        for j in range(2 * r):
-            work[k, j], work[pivot, j] = work[pivot, j], work[k, j]
-        scale = 1.0 / work[k, k]
-        for j in range(2 * r):
-            work[k, j] *= scale
-        for i in range(r):
-            if i != k and work[i, k] != 0.0:
-                add(work[i], -work[i, k], work[k])
-    for i in range(r):
-        for j in range(r):
-            W[j, i] = work[i, r + j]  # rows are the normals of the cone's facets
-    return True
-
-
-@ordered
-def _seen(v: Array, rows: Array) -> float:
-    """Σ_i(⟨v, rows_i⟩)₊."""
-    total = 0.0
-    for i in range(rows.shape[0]):
-        total += max(0.0, dot(v, rows[i]))
-    return total
-
-
-@ordered
-def _descend(
-    V: Array, phi: Array, B: Array, squares: Array, floor: float, W: Array, w: Array, z: Array
-) -> None:
-    """w and z_t by coordinate descent on ‖w‖ over t in [0, 1] for rows B that cross the cone, and
-    over non-negative multiples of the facets' normals."""
-    r, crossing = V.shape[0], 0
-    t, who, mu = np.zeros(B.shape[0]), np.zeros(B.shape[0], dtype=np.int64), np.zeros(r)
-    for d in range(r):
-        w[d], z[d] = 0.0, 0.0
-    for j in range(r):
-        add(w, phi[j], W[j])
-    for i in range(B.shape[0]):
-        above, below, middle = False, False, 0.0
-        for j in range(r):
-            value = dot(V[j], B[i])
-            middle += value
-            above, below = above or value > 0, below or value < 0
-        if middle > 0:
-            add(z, 1.0, B[i])
-        if above and below:
-            t[crossing], who[crossing] = 1.0 if middle > 0 else 0.0, i
-            crossing += 1
-    add(w, -1.0, z)
-    before = dot(w, w)
-    for _ in range(SWEEPS):
-        for c in range(crossing):
-            i = who[c]
-            new = min(1.0, max(0.0, t[c] + dot(w, B[i]) / squares[i]))
-            if new != t[c]:
-                add(w, t[c] - new, B[i])
-                add(z, new - t[c], B[i])
-                t[c] = new
-        for j in range(r):
-            new = max(0.0, mu[j] - dot(w, W[j]) / dot(W[j], W[j]))
-            if new != mu[j]:
-                add(w, new - mu[j], W[j])
-                mu[j] = new
-        now = dot(w, w)
-        if now <= floor * floor or now > before * (1 - SLOW):
-            return
-        before = now
-
-
-@ordered
-def _proven(V: Array, phi: Array, w: Array, z: Array, doubt: float) -> float:
-    """The least ‖κw‖ with ⟨v_j, κw⟩ ≥ h_j + doubt for all j; infinite where no multiple of w
-    does."""
-    factor, size = 0.0, math.sqrt(dot(w, w))
-    for j in range(V.shape[0]):
-        needed = phi[j] - dot(V[j], z) + doubt
-        if needed > 0:
-            along = dot(V[j], w) - 4 * V.shape[0] * EPS * size
-            if along <= 0:
-                return np.inf
-            factor = max(factor, needed / along)
-    for j in range(V.shape[0]):
-        needed = phi[j] - dot(V[j], z) + doubt
-        along = dot(V[j], w) - 4 * V.shape[0] * EPS * size
-        if needed <= 0 and factor * along < needed:
-            return np.inf
-    return factor * size * (1 + 4 * V.shape[0] * EPS)
-
-
-@ordered
-def _edge(V: Array, A: Array, W: Array, w: Array, products: Array, plan: Array) -> None:
-    """Where to split: plan = (j, k, share of v_j), the edge along which Σ(⟨u, A_i⟩)₊ bends most,
-    near the maximiser along w; its bends' mean place."""
-    r, best = V.shape[0], 0.0
-    size, plan[0] = math.sqrt(dot(w, w)), -1.0
-    for i in range(A.shape[0]):
-        for j in range(r):
-            products[i, j] = dot(V[j], A[i])
-    for j in range(r):
-        for k in range(j):
-            bend, place = 0.0, 0.0
-            for i in range(A.shape[0]):
-                a, b = products[i, j], products[i, k]
-                if a * b < 0:
-                    own = abs(a * b) / (abs(a) + abs(b))
-                    bend += own
-                    place += own * abs(b) / (abs(a) + abs(b))
-            near = min(dot(w, W[j]), dot(w, W[k])) / size
-            score = bend * (max(near, 0.0) + ANYWHERE)
-            if score > best:
-                best, plan[0], plan[1] = score, j, k
-                plan[2] = min(1 - INNERMOST, max(INNERMOST, place / bend))
-    if plan[0] < 0:  # nothing bends: the longest edge
-        least = 2.0
-        for j in range(r):
-            for k in range(j):
-                if dot(V[j], V[k]) < least:
-                    least, plan[0], plan[1], plan[2] = dot(V[j], V[k]), j, k, 0.5
+FINEST = 65535
+"""Steps in which t is kept."""
+EVEN = 1e-5
+"""Length of Σ_iq_ic_i, relative to the target, up to which the sum counts as even; the bound
+accounts for it."""
 
 
 @ordered
@@ -201,127 +67,191 @@ def _splits(stamp: int) -> Any:
         count: int,
         A: Array,
         B: Array,
+        gram: Array,
         vertices: Array,
         phi: Array,
         cones: Index,
         bounds: Array,
         plans: Array,
+        points: Array,
+        shares: Array,
         heap: Index,
         state: Array,
     ) -> bool:
-        """Split the cone of the largest bound, `count` times; False at the end. state: vertices,
-        cones, open cones, target, largest value met, doubt, depth."""
-        r = A.shape[1]
+        """Split the cone of the largest bound, `count` times; False at the end. A (r, k): columns
+        of positive weight; B: rows of negative weight. points, shares: w + z_t and t, to begin with
+        where a cone is split. heap: open cones, then those that are free. state: vertices, cones,
+        open cones, target, largest value met, doubt, depth."""
+        (r, a), b = A.shape, B.shape[0]
         V, W, w, z = np.zeros((r, r)), np.zeros((r, r)), np.zeros(r), np.zeros(r + 0 * stamp)
-        work, own, products = np.zeros((r, 2 * r)), np.zeros(r), np.zeros((A.shape[0], r))
-        squares = np.zeros(B.shape[0])
-        for i in range(B.shape[0]):
-            squares[i] = dot(B[i], B[i])
+        work, own, near = np.zeros((r, 2 * r)), np.zeros(r), np.zeros(r)
+        seen_A, seen_B, new_A, new_B = np.zeros((r, a)), np.zeros((r, b)), np.zeros(a), np.zeros(b)
+        descent = (
+            np.zeros(b),
+            np.zeros(b),
+            np.zeros(b, dtype=np.int64),
+            np.zeros((r, b)),
+            np.zeros((r, r)),
+            np.zeros(r),
+            np.zeros(r),
+        )
+        columns, point, t = np.zeros((r, b)), np.zeros(r), np.zeros(b)
+        for i in range(b):
+            for d in range(r):
+                columns[d, i] = B[i, d]
         for _ in range(count):
             floor = max(state[3], state[4])
-            node, vertex, other = heap[0], int(state[0]), int(state[1])
-            full = vertex >= len(vertices) or other >= len(cones)
-            if state[2] == 0 or full or bounds[node] <= floor:
+            node, vertex, size = heap[0], int(state[0]), int(state[2])
+            full = vertex == len(vertices) or size == len(heap)
+            if size == 0 or full or bounds[node] <= floor:
                 return False
-            j, k, share = int(plans[node, 0]), int(plans[node, 1]), plans[node, 2]
+            if size == int(state[1]):
+                heap[size] = size
+                state[1] += 1
+            other, above = heap[size], bounds[node]
+            edge, share = (int(plans[node, 0]), int(plans[node, 1])), plans[node, 2]
             v = vertices[vertex]
-            add(v, share, vertices[cones[node, j]])
-            add(v, 1 - share, vertices[cones[node, k]])
+            add(v, share, vertices[cones[node, edge[0]]])
+            add(v, 1 - share, vertices[cones[node, edge[1]]])
             length = math.sqrt(dot(v, v))
             for d in range(r):
                 v[d] /= length
                 cones[other, d] = cones[node, d]
-            phi[vertex] = _seen(v, A)
-            state[4] = max(state[4], phi[vertex] - _seen(v, B) - state[5])
-            cones[node, j], cones[other, k] = vertex, vertex
-            plans[other, 3] = plans[node, 3] = plans[node, 3] + 1
+                point[d] = points[other, d] = points[node, d]
+            for i in range(b):
+                t[i] = shares[other, i] = shares[node, i]
+            cones[node, edge[0]], cones[other, edge[1]] = vertex, vertex
+            plans[node, 3] += 1
+            for d in range(4):
+                plans[other, d] = plans[node, d]
             state[6] = max(state[6], plans[node, 3])
-            state[0], state[1], above = vertex + 1, other + 1, bounds[node]
+            products(v, A, new_A)
+            products(v, columns, new_B)
+            phi[vertex] = positive_part(new_A)
+            state[4] = max(state[4], phi[vertex] - positive_part(new_B) - state[5])
+            state[0] = vertex + 1
             for child in (node, other):
                 for j in range(r):
-                    own[j] = phi[cones[child, j]]
+                    corner = cones[child, j]
+                    own[j] = phi[corner]
                     for d in range(r):
-                        V[j, d] = vertices[cones[child, j], d]
+                        V[j, d] = vertices[corner, d]
+                    products(V[j], A, seen_A[j])
+                    products(V[j], columns, seen_B[j])
                 bounds[child] = above
-                if _inverse(V, W, work):
-                    _descend(V, own, B, squares, floor, W, w, z)
-                    bounds[child] = min(above, _proven(V, own, w, z, state[5]))
+                if inverse(V, W, work):
+                    for d in range(r):
+                        z[d] = point[d]
+                    for i in range(b):
+                        descent[0][i] = t[i] / FINEST
+                    levels = above, floor, state[5]
+                    bounds[child] = bound_of_cone(V, own, B, gram, seen_B, levels, W, descent, w, z)
                     if bounds[child] > floor:
-                        _edge(V, A, W, w, products, plans[child])
+                        for d in range(r):
+                            points[child, d] = w[d] + z[d]
+                        for i in range(b):
+                            shares[child, i] = int(FINEST * descent[0][i] + 0.5)
+                        widest_bend(V, W, w, seen_A, near, plans[child])
                         for d in range(r):
                             w[d] = 0.0
                         for j in range(r):
                             add(w, 1.0, V[j])
-                        bounds[child] = min(bounds[child], _proven(V, own, w, z, state[5]))
+                        bounds[child] = min(bounds[child], proven(V, own, w, z, state[5]))
             if bounds[node] <= floor:
-                state[2] -= 1
-                heap[0] = heap[int(state[2])]
-            _sink(heap, bounds, int(state[2]))
+                size -= 1
+                heap[0], heap[size], heap[size + 1] = heap[size], other, node
+            _sink(heap, bounds, size)
             if bounds[other] > floor:
-                heap[int(state[2])] = other
-                _rise(heap, bounds, int(state[2]))
-                state[2] += 1
+                _rise(heap, bounds, size)
+                size += 1
+            state[2] = size
         return True
 
     return splits
 
 
-splits = entry(_splits(stamp(__file__, arrangement.__file__)))
+splits = entry(_splits(stamp(__file__, cone_bounds.__file__, arrangement.__file__)))
 
 
 @dataclass(eq=False)
 class Cones:
-    """The cones that are left for one sign of the sum."""
+    """The cones that are left of one part of the sphere, for one sign of the sum."""
 
     arrays: tuple[Any, ...]
     state: Array
     spread: float
+    rest: float
+    """What the other half of the sphere may have more, where the sum is even."""
     open: bool = True
 
     @property
     def bound(self) -> float:
         """With what rounding may have lost: of sums, and between the cones, as a generator is off
         the edge that it splits by 8u at most, at every depth."""
-        _, bounds, _, heap = self.arrays[4:]
+        bounds, heap = self.arrays[6], self.arrays[-1]
         top = float(bounds[heap[0]]) if self.state[2] else 0.0
-        top, rank = max(top, self.state[3], self.state[4]), self.arrays[2].shape[1]
-        return float(top + 10 * math.sqrt(rank) * (self.state[6] + 1) * EPS * self.spread)
+        top, rank = max(top, self.state[3], self.state[4]), self.arrays[3].shape[1]
+        between = 10 * math.sqrt(rank) * (self.state[6] + 1) * EPS * self.spread
+        return float(top + between + self.rest)
 
     def split(self) -> None:
         self.open = splits(SPLITS_PER_LOOK, *self.arrays, self.state)
 
 
-def _cones(rows: Array, q: Array, target: float) -> Cones:
+def _parts(rows: Array, q: Array, target: float) -> list[Cones]:
+    """Quarters of the sphere for either sign, or of one half where the sum is even: cones of
+    different parts may be split at the same time."""
     n, r = rows.shape
     weighted = np.abs(q)[:, None] * rows
-    A, B = np.ascontiguousarray(weighted[q > 0]), np.ascontiguousarray(weighted[q < 0])
     spread = float(np.sum(np.linalg.norm(weighted, axis=1)))
-    vertices, phi = np.zeros((MOST_CONES, r)), np.zeros(MOST_CONES)
-    vertices[: 2 * r] = np.vstack([np.eye(r), -np.eye(r)])
-    phi[: 2 * r] = np.sum(np.maximum(vertices[: 2 * r] @ A.T, 0.0), axis=1)
-    cones, heap = np.zeros((MOST_CONES, r), dtype=np.int32), np.zeros(MOST_CONES, dtype=np.int64)
-    bounds, plans, count = np.zeros(MOST_CONES), np.zeros((MOST_CONES, 4)), 2**r
-    cones[:count] = list(itertools.product(*((d, d + r) for d in range(r))))
-    heap[:count], bounds[:count], plans[:count, :3] = np.arange(count), spread, (1.0, 0.0, 0.5)
-    doubt = 4 * (n + r + 4) * EPS * spread
-    state = np.array([2.0 * r, count, count, target, 0.0, doubt, 0.0])
-    return Cones((A, B, vertices, phi, cones, bounds, plans, heap), state, spread)
+    odd = float(np.linalg.norm(q @ rows)) + 2 * (n + r) * EPS * spread
+    even = odd <= EVEN * target
+    rest = odd if even else 0.0
+    starts = list(itertools.product(*((d, d + r) for d in range(r))))
+    quarters = np.split(np.array(starts, dtype=np.int32), 4)[: 2 if even else 4]
+    parts, room = [], MOST_BYTES // (2 * len(quarters) * (16 * r + 2 * n + 40))
+    for sign, first in itertools.product((1.0, -1.0), quarters):
+        A, B = np.ascontiguousarray(weighted[sign * q > 0].T), weighted[sign * q < 0]
+        vertices, phi = np.zeros((room, r)), np.zeros(room)
+        vertices[: 2 * r] = np.vstack([np.eye(r), -np.eye(r)])
+        phi[: 2 * r] = np.sum(np.maximum(vertices[: 2 * r] @ A, 0.0), axis=1)
+        cones, heap = np.zeros((room, r), dtype=np.int32), np.zeros(room, dtype=np.int64)
+        bounds, plans, count = np.zeros(room), np.zeros((room, 4), np.float32), len(first)
+        cones[:count], heap[:count], bounds[:count] = first, np.arange(count), spread
+        plans[:count, :3] = 1.0, 0.0, 0.5
+        points, shares = np.zeros((room, r), np.float32), np.zeros((room, len(B)), np.uint16)
+        signs = np.where(first < r, 1.0, -1.0)
+        points[:count] = signs * phi[first]
+        shares[:count] = FINEST * (signs @ B.T > 0)
+        doubt = 4 * (n + r + 4) * EPS * spread
+        state = np.array([2.0 * r, count, count, target - rest, 0.0, doubt, 0.0])
+        arrays = (A, B, B @ B.T, vertices, phi, cones, bounds, plans, points, shares, heap)
+        parts.append(Cones(arrays, state, spread, rest))
+    return parts
+
+
+class ConeSearch:
+    """Branch and bound that can be taken up again. rows (n, r) of rank r ≥ 2, no q_i zero."""
+
+    def __init__(self, rows: Array, q: Array, target: float) -> None:
+        self.parts = _parts(rows, q, target)
+
+    def bound(self, deadline: float) -> float:
+        """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|: at most the target where that holds and time
+        allows. As many parts at once as there are threads, as far as BLAS is told."""
+        parts, threads = self.parts, max((p["num_threads"] for p in threadpool_info()), default=1)
+        with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+            while time.monotonic() < deadline:
+                parts.sort(key=lambda part: -part.bound)
+                if not parts[0].open:
+                    break
+                list(pool.map(Cones.split, [part for part in parts if part.open][:threads]))
+        return max(part.bound for part in parts)
 
 
 def bound_by_cones(rows: Array, q: Array, target: float, deadline: float) -> float:
-    """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|: at most `target` where that holds and time
-    allows. rows (n, r) of rank r ≥ 2, no q_i zero. Both signs at once where threads are allowed, as
-    far as BLAS is told."""
-    sides = [_cones(rows, sign * q, target) for sign in (1.0, -1.0)]
-    threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
-    with ThreadPoolExecutor(2) as pool:
-        while time.monotonic() < deadline:
-            top = max(side.bound for side in sides)
-            going = [side for side in sides if side.open and (threads > 1 or side.bound == top)]
-            if not any(side.bound == top for side in going):
-                break
-            list(pool.map(Cones.split, going))
-    return max(side.bound for side in sides)
+    """The bound that one search finds."""
+    return ConeSearch(rows, q, target).bound(deadline)
 
 
 def ready() -> float:

@@ -23,21 +23,13 @@ from ..._core.arguments import Array, Mask
 
 LEAST_INVERSE, LARGEST_INVERSE = 1.0, 1e4
 """Range searched for 1/s_k: above |t| ≤ 1 a larger s_k never helps."""
-SHARP = 200.0
-"""Sharpness of the soft maxima (over eigenvalues and signs) in the first search, relative to the
-bound."""
-SOFT_STEPS = 300
-"""Steps of that search."""
-SOFTNESS = 12.0
-"""Exponent of the soft maximum of the two signs in the search; what is returned is bounded without
-it."""
 
 
 class _TimeUp(Exception):
     """The deadline has passed."""
 
 
-def _lowest(function: Any, start: Array, box: Bounds, iterations: int, deadline: float) -> Array:
+def lowest(function: Any, start: Array, box: Bounds, iterations: int, deadline: float) -> Array:
     """The point of least value that a descent meets before the deadline; the start is looked at in
     any case."""
     best, least = start, np.inf
@@ -80,63 +72,8 @@ def relaxed_maximum(
         if time.monotonic() > deadline and best < np.inf:
             break
         start = np.repeat([np.sqrt(samples.shape[1]), tau], n)
-        best = min(
-            best, bound(_lowest(bound, start, Bounds(lower, upper), iterations, deadline))[0]
-        )
+        best = min(best, bound(lowest(bound, start, Bounds(lower, upper), iterations, deadline))[0])
     return max(0.0, min(best, _without_negative(samples[positive], lam[positive])))
-
-
-def proven_level(
-    rows: Array, targets: Array, q: Array, deadline: float = math.inf, iterations: int = 400
-) -> tuple[float, Array]:
-    """Weights near q with ⟨targets, q⟩ = 1, and a bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊| under them:
-    searched for among those of the same signs. rows c (n, r) of any length.
-
-    With λ_i = q_i‖c_i‖ the samples are unit vectors. For given signs the bound is convex in |λ|,
-    |λ|/s and |λ|τ together, so the search is for the best λ that the relaxation can prove. Half of
-    the time to the deadline is for it, half for the bounds of what it found."""
-    lengths = np.linalg.norm(rows, axis=1)
-    samples, z, lam = rows / lengths[:, None], targets / lengths, q * lengths
-    signs, n = np.where(lam == 0, np.sign(z), np.sign(lam)), lam.size
-
-    def objective(parameters: Array) -> tuple[float, Array]:
-        weights, inverse, tau = np.split(parameters, 3)
-        gain = float(z @ (signs * weights))
-        if gain <= 0:
-            return np.inf, np.zeros(3 * n)
-        sides = [_bound(samples, weights, sign * signs > 0, inverse, tau) for sign in (1, -1)]
-        heights = np.array([max(value, np.finfo(float).tiny) for value, _, _ in sides])
-        top = float(np.max(heights))
-        shares = (heights / top) ** SOFTNESS
-        soft = top * float(np.sum(shares)) ** (1 / SOFTNESS)
-        pull = shares / np.sum(shares) / heights
-        slope = sum(
-            p * np.concatenate([by_weight, rest])
-            for p, (_, by_weight, rest) in zip(pull, sides, strict=True)
-        )
-        slope[:n] -= z * signs / gain
-        return float(np.log(soft / gain)), slope
-
-    start = np.concatenate(
-        [np.abs(lam) / np.max(np.abs(lam)), np.repeat([np.sqrt(samples.shape[1]), 0.5], n)]
-    )
-    box = Bounds(
-        np.repeat([0.0, LEAST_INVERSE, 0.0], n), np.repeat([np.inf, LARGEST_INVERSE, 1.0], n)
-    )
-    now = time.monotonic()
-    middle = now + (deadline - now) / 2
-    soft = _softly(samples, z, signs, start, now + (deadline - now) / 4)
-    found = [_lowest(objective, point, box, iterations, middle) for point in (soft, start)]
-    best, upper = q, np.inf
-    for point in (*found, start):
-        trial, known = signs * np.maximum(point[:n], 0.0), point[n:]
-        gain = float(z @ trial)
-        largest = max(
-            relaxed_maximum(samples, sign * trial, deadline, known) for sign in (1.0, -1.0)
-        )
-        if gain > 0 and largest / gain < upper:
-            best, upper = trial / lengths / gain, largest / gain
-    return upper, best
 
 
 def bounded_gain(rows: Array, q: Array) -> float:
@@ -154,7 +91,7 @@ def _bound(
     curved = np.minimum(tau, 1 - tau)
     linear, quadratic = np.where(positive, 0.5, -tau), np.where(positive, inverse / 4, -curved)
     constant = np.where(positive, 1 / (4 * inverse), 0.0)
-    value, u = _largest_on_sphere(
+    value, u = largest_on_sphere(
         (samples.T * (weights * quadratic)) @ samples, (weights * linear) @ samples
     )
     t = samples @ u  # Danskin: slopes are those at the maximiser
@@ -164,42 +101,6 @@ def _bound(
     return value + float(weights @ constant), by_weight, np.concatenate([by_inverse, by_tau])
 
 
-def _softly(samples: Array, targets: Array, signs: Array, start: Array, deadline: float) -> Array:
-    """(weights, 1/s, τ = ½) of a small bound ½(‖b‖ + λ_max(Q) + c) on either sign, over ⟨z, λ⟩: as
-    smooth problems in the weights and s."""
-    n = targets.size
-
-    def softened(parameters: Array) -> tuple[float, Array]:
-        weights, s = parameters[:n], parameters[n:]
-        gain = float(targets @ (signs * weights))
-        if gain <= 0:
-            return np.inf, np.zeros(2 * n)
-        counts = [sign * signs > 0 for sign in (1.0, -1.0)]
-        quadratics = [np.where(own, weights / (2 * s), -weights) for own in counts]
-        eigen = [np.linalg.eigh((samples.T * q) @ samples) for q in quadratics]
-        constants = [float((weights * s) @ own) / 2 for own in counts]
-        tops = np.array([values + c for (values, _), c in zip(eigen, constants, strict=True)])
-        top = max(float(np.max(tops)), np.finfo(float).tiny)
-        shares = np.exp(SHARP / top * (tops - top))
-        total, b = float(np.sum(shares)), (signs * weights) @ samples
-        length = max(float(np.linalg.norm(b)), np.finfo(float).tiny)
-        value = length + top + np.log(total) * top / SHARP
-        by_weight, by_s = signs * (samples @ b) / length, np.zeros(n)
-        for own, (_, vectors), part in zip(counts, eigen, shares / total, strict=True):
-            energy = (samples @ vectors) ** 2 @ part
-            by_weight += np.where(own, energy / (2 * s) + np.sum(part) * s / 2, -energy)
-            by_s += np.where(own, weights * (np.sum(part) - energy / s**2) / 2, 0.0)
-        by_weight = by_weight / value - targets * signs / gain
-        return float(np.log(value / gain)), np.concatenate([by_weight, by_s / value])
-
-    point = np.concatenate([np.maximum(start[:n], 1e-3), 1 / start[n : 2 * n]])
-    box = Bounds(
-        np.repeat([0.0, 1 / LARGEST_INVERSE], n), np.repeat([np.inf, 1 / LEAST_INVERSE], n)
-    )
-    point = _lowest(softened, point, box, SOFT_STEPS, deadline)
-    return np.concatenate([point[:n], 1 / point[n:], start[2 * n :]])
-
-
 def _without_negative(u: Array, weights: Array) -> float:
     """Σ_k λ_k(⟨u, u_k⟩)_+ ≤ max_{t∈[0,1]^n} ‖Σ_k t_kλ_ku_k‖, and ‖·‖² is at most the sum of the
     positive entries of the Gram matrix."""
@@ -207,7 +108,7 @@ def _without_negative(u: Array, weights: Array) -> float:
     return float(np.sqrt(np.sum(np.maximum(vectors @ vectors.T, 0.0))))
 
 
-def _largest_on_sphere(Q: Array, b: Array) -> tuple[float, Array]:
+def largest_on_sphere(Q: Array, b: Array) -> tuple[float, Array]:
     """max ⟨u, Qu⟩ + ⟨b, u⟩ over ‖u‖ = 1, bounded from above by its Lagrangian dual μ + ¼⟨b, (μ −
     Q)⁻¹b⟩, and a maximiser."""
     values, vectors = np.linalg.eigh(Q)
