@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.neurons import cone_bounds
+from biasflow.limits.neurons import cone_bounds, cone_branching
 from biasflow.limits.neurons.best_neuron import SearchOracle
 from biasflow.limits.neurons.columns import no_neurons
 
@@ -286,3 +286,14 @@ def test_a_cones_bound_asks_every_corner():
     assert cone_bounds.proven(V, np.array([1.0, -0.1]), np.array([1.0, -1.0]), z, 0.0) == np.inf
     found = cone_bounds.proven(V, np.array([1.0, -2.0]), np.array([1.0, -1.0]), z, 0.0)
     assert found == pytest.approx(np.sqrt(2))
+
+
+def test_cones_are_made_ready_once():
+    """What is split to compile has an end: once it was split until floats were."""
+    cone_branching._compiled.cache_clear()
+    cone_branching.ready()
+    cone_branching._compiled.cache_clear()
+    began = time.process_time()
+    cone_branching.ready()
+    assert time.process_time() - began < 0.3
+    assert cone_branching.ready() < 0.01
