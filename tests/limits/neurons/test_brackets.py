@@ -297,3 +297,34 @@ def test_cones_are_made_ready_once():
     cone_branching.ready()
     assert time.process_time() - began < 0.3
     assert cone_branching.ready() < 0.01
+
+
+@pytest.mark.parametrize("n, r", [(1000, 7), (5000, 6)])
+def test_thousands_of_samples_are_looked_at_everywhere(n, r):
+    """Every part of the sphere has a bound before any cone is split, and no square matrix of all
+    samples is held: once the bound was the sum of all lengths."""
+    cone_branching.ready()
+    rng = np.random.default_rng(0)
+    rows, q = rng.standard_normal((n, r)), rng.choice([-1.0, 1.0], n) / n
+    u = rng.standard_normal((200, r))
+    gains = np.abs(np.maximum(u @ rows.T, 0.0) @ q) / np.linalg.norm(u, axis=1)
+    began = time.monotonic()
+    search = cone_branching.ConeSearch(rows, q, 1e-3)
+    first, later = search.bound(0.0), search.bound(began + 0.2)
+    assert np.max(gains) <= later <= first < 0.2 * np.abs(q) @ np.linalg.norm(rows, axis=1)
+    assert time.monotonic() - began < 1.0
+    assert all(part.arrays[3].size < 1e6 for part in search.parts)
+
+
+def test_the_descent_without_products_of_samples_is_the_same(monkeypatch):
+    rng = np.random.default_rng(2)
+    rows, q = rng.standard_normal((40, 4)), rng.standard_normal(40)
+    exact = search(2 * rows, q, rng, np.inf).maximum
+    monkeypatch.setattr(cone_branching, "DENSE", 0)
+    bound = cone_branching.bound_by_cones(rows, q, 1.001 * exact, np.inf)
+    assert exact * (1 - 1e-12) <= bound <= 1.001 * exact * (1 + 1e-9)
+
+
+def test_too_many_samples_for_cones():
+    rows = np.ones((cone_branching.MOST_SAMPLES + 1, 2))
+    assert cone_branching.bound_by_cones(rows, rows[:, 0], 1.0, np.inf) == np.inf

@@ -2,9 +2,9 @@
 `cone_branching` derives it, and the edge at which to split the cone.
 
 The descent keeps the products of w with all normals and samples, which one step changes by a row of
-their Gram matrix: loops over samples, which vectorise, while ⟨w, c_i⟩ anew would be a short sum. It
-starts where that of the cone that was split ended. Only `proven` is a proof: what the others give
-it may be anything."""
+their Gram matrix: loops over samples, which vectorise, while ⟨w, c_i⟩ anew would be a short sum. Of
+many samples it keeps w instead: their Gram matrix is empty. It starts where that of the cone that
+was split ended. Only `proven` is a proof: what the others give it may be anything."""
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ def _descend(
     V: Array,
     phi: Array,
     B: Array,
+    squares: Array,
     gram: Array,
     seen: Array,
     floor: float,
@@ -96,7 +97,7 @@ def _descend(
     over non-negative multiples μ of the facets' normals, from t and w + z_t = z of the cone that
     was split. seen: ⟨v_j, B_i⟩."""
     t, along, who, across, own, mu, heights = work
-    (r, count), crossing = seen.shape, 0
+    (r, count), crossing, dense = seen.shape, 0, gram.size > 0
     for d in range(r):
         w[d] = 0.0
     for j in range(r):
@@ -106,7 +107,7 @@ def _descend(
         least, most = 0.0, 0.0
         for j in range(r):
             least, most = min(least, seen[j, i]), max(most, seen[j, i])
-        if least < 0 < most and gram[i, i] > 0:
+        if least < 0 < most and squares[i] > 0:
             who[crossing] = i
             crossing += 1
         else:
@@ -131,15 +132,20 @@ def _descend(
     for _ in range(SWEEPS):
         for c in range(crossing):
             i = who[c]
-            new = min(1.0, max(0.0, t[i] + along[i] / gram[i, i]))
+            if not dense:
+                along[i] = dot(w, B[i])
+            new = min(1.0, max(0.0, t[i] + along[i] / squares[i]))
             step = new - t[i]
             if step != 0.0:
                 t[i] = new
-                now += step * (step * gram[i, i] - 2 * along[i])
+                now += step * (step * squares[i] - 2 * along[i])
                 for j in range(r):
                     heights[j] -= step * across[j, i]
-                for k in range(count):
-                    along[k] -= step * gram[i, k]
+                if dense:
+                    for k in range(count):
+                        along[k] -= step * gram[i, k]
+                else:
+                    add(w, -step, B[i])
         for j in range(r):
             new = max(0.0, mu[j] - heights[j] / own[j, j])
             step = new - mu[j]
@@ -148,8 +154,11 @@ def _descend(
                 now += step * (step * own[j, j] + 2 * heights[j])
                 for k in range(r):
                     heights[k] += step * own[j, k]
-                for i in range(count):
-                    along[i] += step * across[j, i]
+                if dense:
+                    for i in range(count):
+                        along[i] += step * across[j, i]
+                else:
+                    add(w, step, W[j])
         if now <= floor * floor or now > before * (1 - SLOW):
             break
         before = now
@@ -188,22 +197,35 @@ def proven(V: Array, phi: Array, w: Array, z: Array, doubt: float) -> float:
 
 @inner
 def _turn(
-    V: Array, phi: Array, B: Array, gram: Array, seen: Array, work: Any, w: Array, z: Array
+    V: Array,
+    phi: Array,
+    B: Array,
+    squares: Array,
+    gram: Array,
+    seen: Array,
+    work: Any,
+    w: Array,
+    z: Array,
 ) -> None:
     """A turn of another descent, for thin cones, whose normals are almost opposite: a sweep over t;
     then w = Σ_jλ_jv_j with λ ≥ 0, the least for this t, by coordinate descent in λ."""
     t, along, _, _, own, lam, heights = work
-    r, count = seen.shape
+    (r, count), dense = seen.shape, gram.size > 0
     for i in range(count):
         along[i] = dot(w, B[i])
     for d in range(r):
         z[d] = 0.0
     for i in range(count):
-        step = min(1.0, max(0.0, t[i] + along[i] / gram[i, i])) - t[i] if gram[i, i] > 0 else 0.0
+        if not dense:
+            along[i] = dot(w, B[i])
+        step = min(1.0, max(0.0, t[i] + along[i] / squares[i])) - t[i] if squares[i] > 0 else 0.0
         if step != 0.0:
             t[i] = min(1.0, max(0.0, t[i] + step))
-            for k in range(count):
-                along[k] -= step * gram[i, k]
+            if dense:
+                for k in range(count):
+                    along[k] -= step * gram[i, k]
+            else:
+                add(w, -step, B[i])
         add(z, t[i], B[i])
     for j in range(r):
         lam[j] = 0.0
@@ -233,6 +255,7 @@ def bound_of_cone(
     V: Array,
     phi: Array,
     B: Array,
+    squares: Array,
     gram: Array,
     seen: Array,
     levels: Any,
@@ -245,10 +268,10 @@ def bound_of_cone(
     from w + z_t = z. levels: the bound of the cone that was split, the one below which nothing is
     gained, and doubt."""
     above, floor, doubt = levels
-    _descend(V, phi, B, gram, seen, floor, W, work, w, z)
+    _descend(V, phi, B, squares, gram, seen, floor, W, work, w, z)
     bound, turns = min(above, proven(V, phi, w, z, doubt)), 0
     while turns < TURNS and bound > max(floor, above * (1 - POOR)):
-        _turn(V, phi, B, gram, seen, work, w, z)
+        _turn(V, phi, B, squares, gram, seen, work, w, z)
         bound = min(bound, proven(V, phi, w, z, doubt))
         turns += 1
     return bound

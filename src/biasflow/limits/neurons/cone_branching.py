@@ -33,8 +33,13 @@ HIGHEST = 10
 """Largest rank at which cones are worth their time: there are 2^rank to begin with."""
 MOST_BYTES = 1_000_000_000
 """Memory for cones, of all parts together."""
-SPLITS_PER_LOOK = 200
-"""Splits between two looks at the clock."""
+MOST_SAMPLES = 20_000
+"""Samples above which a cone takes too long, and nothing is bounded."""
+DENSE = 500
+"""Samples of negative weight up to which their Gram matrix is worth its time."""
+SPLITS_PER_LOOK, WORK_PER_LOOK = 200, 20_000_000
+"""Splits between two looks at the clock, and their number times the square of that of samples, or
+one split."""
 FINEST = 65535
 """Steps in which t is kept."""
 EVEN = 1e-5
@@ -68,6 +73,7 @@ def _splits(stamp: int) -> Any:
         count: int,
         A: Array,
         B: Array,
+        squares: Array,
         gram: Array,
         vertices: Array,
         phi: Array,
@@ -80,7 +86,8 @@ def _splits(stamp: int) -> Any:
         state: Array,
     ) -> bool:
         """Split the cone of the largest bound, `count` times; False at the end. A (r, k): columns
-        of positive weight; B: rows of negative weight. points, shares: w + z_t and t, to begin with
+        of positive weight; B: rows of negative weight, with squares of their lengths, and their
+        Gram matrix or none. points, shares: w + z_t and t, to begin with
         where a cone is split. heap: open cones, then those that are free. state: vertices, cones,
         open cones, target, largest value met, doubt, depth."""
         (r, a), b = A.shape, B.shape[0]
@@ -146,7 +153,9 @@ def _splits(stamp: int) -> Any:
                     for i in range(b):
                         descent[0][i] = t[i] / FINEST
                     levels = above, floor, state[5]
-                    bounds[child] = bound_of_cone(V, own, B, gram, seen_B, levels, W, descent, w, z)
+                    bounds[child] = bound_of_cone(
+                        V, own, B, squares, gram, seen_B, levels, W, descent, w, z
+                    )
                     if bounds[child] > floor:
                         for d in range(r):
                             points[child, d] = w[d] + z[d]
@@ -189,14 +198,16 @@ class Cones:
     def bound(self) -> float:
         """With what rounding may have lost: of sums, and between the cones, as a generator is off
         the edge that it splits by 8u at most, at every depth."""
-        bounds, heap = self.arrays[6], self.arrays[-1]
+        bounds, heap = self.arrays[7], self.arrays[-1]
         top = float(bounds[heap[0]]) if self.state[2] else 0.0
-        top, rank = max(top, self.state[3], self.state[4]), self.arrays[3].shape[1]
+        top, rank = max(top, self.state[3], self.state[4]), len(self.arrays[0])
         between = 10 * math.sqrt(rank) * (self.state[6] + 1) * EPS * self.spread
         return float(top + between + self.rest)
 
     def split(self) -> None:
-        self.open = splits(SPLITS_PER_LOOK, *self.arrays, self.state)
+        n = self.arrays[0].shape[1] + len(self.arrays[1])
+        count = min(SPLITS_PER_LOOK, max(WORK_PER_LOOK // n**2, 1))
+        self.open = splits(count, *self.arrays, self.state)
 
 
 def _parts(rows: Array, q: Array, target: float) -> list[Cones]:
@@ -212,21 +223,28 @@ def _parts(rows: Array, q: Array, target: float) -> list[Cones]:
     quarters = np.split(np.array(starts, dtype=np.int32), 4)[: 2 if even else 4]
     parts, room = [], MOST_BYTES // (2 * len(quarters) * (16 * r + 2 * n + 40))
     for sign, first in itertools.product((1.0, -1.0), quarters):
-        A, B = np.ascontiguousarray(weighted[sign * q > 0].T), weighted[sign * q < 0]
+        if first is quarters[0]:
+            A, B = np.ascontiguousarray(weighted[sign * q > 0].T), weighted[sign * q < 0]
+            gram = B @ B.T if len(B) <= DENSE else np.zeros((0, 0))
+            squares = np.diag(gram).copy() if gram.size else np.sum(B**2, axis=1)
         vertices, phi = np.zeros((room, r)), np.zeros(room)
         vertices[: 2 * r] = np.vstack([np.eye(r), -np.eye(r)])
         phi[: 2 * r] = np.sum(np.maximum(vertices[: 2 * r] @ A, 0.0), axis=1)
         cones, heap = np.zeros((room, r), dtype=np.int32), np.zeros(room, dtype=np.int64)
         bounds, plans, count = np.zeros(room), np.zeros((room, 4), np.float32), len(first)
-        cones[:count], heap[:count], bounds[:count] = first, np.arange(count), spread
+        cones[:count] = first
         plans[:count, :3] = 1.0, 0.0, 0.5
         points, shares = np.zeros((room, r), np.float32), np.zeros((room, len(B)), np.uint16)
         signs = np.where(first < r, 1.0, -1.0)
         points[:count] = signs * phi[first]
-        shares[:count] = FINEST * (signs @ B.T > 0)
-        doubt = 4 * (n + r + 4) * EPS * spread
+        taken, doubt = signs @ B.T > 0, 4 * (n + r + 4) * EPS * spread
+        shares[:count] = np.where(taken, np.uint16(FINEST), np.uint16(0))
+        # the first look: w with ⟨v_j, w⟩ = (h_j)₊, as the generators are orthonormal
+        needed = np.maximum(phi[first] - signs * (taken.astype(float) @ B) + doubt, 0.0)
+        bounds[:count] = np.minimum(np.linalg.norm(needed, axis=1) * (1 + 4 * r * EPS), spread)
+        heap[:count] = np.argsort(-bounds[:count], kind="stable")
         state = np.array([2.0 * r, count, count, target - rest, 0.0, doubt, 0.0])
-        arrays = (A, B, B @ B.T, vertices, phi, cones, bounds, plans, points, shares, heap)
+        arrays = (A, B, squares, gram, vertices, phi, cones, bounds, plans, points, shares, heap)
         parts.append(Cones(arrays, state, spread, rest))
     return parts
 
@@ -235,11 +253,14 @@ class ConeSearch:
     """Branch and bound that can be taken up again. rows (n, r) of rank r ≥ 2, no q_i zero."""
 
     def __init__(self, rows: Array, q: Array, target: float) -> None:
-        self.parts = _parts(rows, q, target)
+        self.parts = _parts(rows, q, target) if len(rows) <= MOST_SAMPLES else []
 
     def bound(self, deadline: float) -> float:
         """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|: at most the target where that holds and time
-        allows. As many parts at once as there are threads, as far as BLAS is told."""
+        allows; infinite for too many samples. As many parts at once as there are threads, as far as
+        BLAS is told."""
+        if not self.parts:
+            return np.inf
         parts, threads = self.parts, max((p["num_threads"] for p in threadpool_info()), default=1)
         with ThreadPoolExecutor(min(threads, len(parts))) as pool:
             while time.monotonic() < deadline:
