@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.neurons import cone_branching
+from biasflow.limits.neurons import cone_branching, pair_relaxation
 from biasflow.limits.neurons.best_neuron import SearchOracle, climbed
 from biasflow.limits.neurons.columns import no_neurons
 from biasflow.limits.neurons.pair_relaxation import PairRelaxation, proven_level
+from biasflow.limits.neurons.relaxation import bounded_gain, relaxed_maximum
 
 
 def unit(rows):
@@ -23,7 +24,7 @@ def some_point(seed, n=6, r=3):
     rng = np.random.default_rng(seed)
     signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     relaxation = PairRelaxation(unit(rng.standard_normal((n, r))), signs, rng.uniform(0.5, 1, n))
-    theta = relaxation.start(rng.uniform(0.1, 1, n))
+    theta = relaxation.paired(relaxation.start(rng.uniform(0.1, 1, n)))
     relaxation.leaning = rng.uniform(0.5, 2, (2, n))
     return relaxation, theta + 0.05 * rng.uniform(size=theta.size)
 
@@ -114,3 +115,25 @@ def test_thin_cones_do_not_hold_up_the_others():
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
     found = bf.limits.f1_max_margin(X, data.y, gap=2e-3, time_s=120)
     assert found.stats["relative_gap"] <= 2e-3
+
+
+def test_little_time_goes_to_samples_by_themselves(monkeypatch):
+    """Pairs come last, and change no bound when they come: with them from the beginning a short
+    descent ended far above."""
+    rng = np.random.default_rng(4)
+    rows, y = unit(rng.standard_normal((40, 9))), rng.choice([-1.0, 1.0], 40)
+    relaxation = PairRelaxation(rows, y, np.full(40, 1 / 40))
+    theta = relaxation.start(np.full(40, 1.0))
+    alone = relaxation.proven(theta)
+    assert relaxation.proven(relaxation.paired(theta)) == pytest.approx(alone, rel=1e-12)
+    monkeypatch.setattr(pair_relaxation, "STAGES", ())
+    monkeypatch.setattr(pair_relaxation, "relaxed_maximum", None)
+    bound, _ = proven_level(rows, y, y / 40)
+    assert bound < 0.9 * bounded_gain(rows, y / 40) and bound < 0.6 * alone / 40
+
+
+def test_no_time_is_as_good_as_the_plain_relaxation():
+    rng = np.random.default_rng(5)
+    rows, y = unit(rng.standard_normal((60, 9))), rng.choice([-1.0, 1.0], 60)
+    bound, q = proven_level(rows, y, y / 60, 0.0)
+    assert bound <= max(relaxed_maximum(rows, s * q, 0.0) for s in (1, -1))

@@ -30,6 +30,8 @@ MOST = 300
 STAGES = ((30.0, 100), (30.0, 150), (100.0, 200), (300.0, 300), (300.0, 300), (1000.0, 500))
 """Sharpness of the soft maximum over eigenvalues and signs, relative to the bound, and steps, of
 one descent after the other."""
+ALONE = ((10.0, 60), (30.0, 100), (100.0, 100))
+"""The same before there are pairs: these descents are much cheaper, and soon far down."""
 SMOOTH = 0.3
 """What is added to the lengths of all g_i together, relative to the bound, over the sharpness."""
 LEAST = 1e-9
@@ -63,11 +65,12 @@ class PairRelaxation:
     """The bound as a function of one vector: weights |q| (n,), then multipliers for either sign.
 
     samples: unit vectors (n, r); signs: of q; worth: what a weight contributes to ⟨targets, q⟩, on
-    which all is divided."""
+    which all is divided. There are no pairs until `paired`."""
 
     def __init__(self, samples: Array, signs: Array, worth: Array) -> None:
         self.samples, self.signs, self.worth = samples, signs, worth
-        self.upper: tuple[Index, Index] = np.triu_indices(signs.size, 1)
+        none = np.zeros(0, dtype=np.int64)
+        self.upper: tuple[Index, Index] = none, none
         self.leaning = np.ones((2, signs.size))
 
     def split(self, theta: Array) -> tuple[Array, list[_Multipliers]]:
@@ -88,6 +91,14 @@ class PairRelaxation:
             delta = weights * math.sqrt(r) / 4 + 1e-3 * np.max(weights)
             sides += [delta, np.zeros(2 * k), (size[:, None] * self.samples).ravel(), np.zeros(1)]
         return np.concatenate([weights, *sides])
+
+    def paired(self, theta: Array) -> Array:
+        """The same point, with pairs from now on."""
+        n = self.signs.size
+        self.upper = np.triu_indices(n, 1)
+        weights, *sides = np.split(theta, [n, n + (theta.size - n) // 2])
+        none = np.zeros(2 * self.upper[0].size)
+        return np.concatenate([weights, *(x for own in sides for x in (own[:n], none, own[n:]))])
 
     def box(self, theta: Array) -> Bounds:
         (n, _), k = self.samples.shape, self.upper[0].size
@@ -218,7 +229,9 @@ def proven_level(
     upper, best = np.inf, weights / gain
     theta = relaxation.start(best)
     level = relaxation.proven(theta)
-    for sharpness, steps in STAGES if level < np.inf else ():
+    for stage, (sharpness, steps) in enumerate(ALONE + STAGES if level < np.inf else ()):
+        if stage == len(ALONE):
+            theta = relaxation.paired(theta)
         theta = relaxation.descended(theta, sharpness, level, steps, deadline)
         bound = relaxation.proven(theta)
         if bound < upper:
@@ -226,8 +239,9 @@ def proven_level(
         level = min(level, upper)
         if time.monotonic() > deadline:
             break
-    if not upper < np.inf:
-        upper = max(relaxed_maximum(samples, s * signs * best, deadline) for s in SIGNS)
+    if not upper < np.inf or time.monotonic() > deadline:
+        plain = max(relaxed_maximum(samples, s * signs * best, deadline) for s in SIGNS)
+        upper = min(upper, plain)
     found = np.zeros(q.size)
     found[on] = signs * best / lengths[on]
     return upper, found
