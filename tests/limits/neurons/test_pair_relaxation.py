@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import biasflow as bf
-from biasflow.limits.neurons import cone_branching, pair_relaxation
+from biasflow.limits.neurons import cone_branching, pair_relaxation, relaxation as plain
 from biasflow.limits.neurons.best_neuron import SearchOracle, climbed
 from biasflow.limits.neurons.columns import no_neurons
 from biasflow.limits.neurons.pair_relaxation import PairRelaxation, proven_level
@@ -121,15 +121,15 @@ def test_little_time_goes_to_samples_by_themselves(monkeypatch):
     """Pairs come last, and change no bound when they come: with them from the beginning a short
     descent ended far above."""
     rng = np.random.default_rng(4)
-    rows, y = unit(rng.standard_normal((40, 9))), rng.choice([-1.0, 1.0], 40)
-    relaxation = PairRelaxation(rows, y, np.full(40, 1 / 40))
-    theta = relaxation.start(np.full(40, 1.0))
+    rows, y = unit(rng.standard_normal((30, 9))), rng.choice([-1.0, 1.0], 30)
+    relaxation = PairRelaxation(rows, y, np.full(30, 1 / 30))
+    theta = relaxation.start(np.full(30, 1.0))
     alone = relaxation.proven(theta)
     assert relaxation.proven(relaxation.paired(theta)) == pytest.approx(alone, rel=1e-12)
     monkeypatch.setattr(pair_relaxation, "STAGES", ())
     monkeypatch.setattr(pair_relaxation, "relaxed_maximum", None)
-    bound, _ = proven_level(rows, y, y / 40)
-    assert bound < 0.9 * bounded_gain(rows, y / 40) and bound < 0.6 * alone / 40
+    bound, _ = proven_level(rows, y, y / 30)
+    assert bound < 0.9 * bounded_gain(rows, y / 30) and bound < 0.6 * alone / 30
 
 
 def test_no_time_is_as_good_as_the_plain_relaxation():
@@ -137,3 +137,23 @@ def test_no_time_is_as_good_as_the_plain_relaxation():
     rows, y = unit(rng.standard_normal((60, 9))), rng.choice([-1.0, 1.0], 60)
     bound, q = proven_level(rows, y, y / 60, 0.0)
     assert bound <= max(relaxed_maximum(rows, s * q, 0.0) for s in (1, -1))
+
+
+def test_the_plain_relaxation_is_rounded_outwards():
+    """One sample: its length in rationals is the maximum, which once was missed by rounding."""
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        row, weight = rng.standard_normal(4), rng.uniform()
+        square = sum(Fraction(x) ** 2 for x in row) * Fraction(weight) ** 2
+        bound = bounded_gain(row[None], np.array([weight]))
+        assert square <= Fraction(bound) ** 2 and bound**2 <= float(square) * (1 + 1e-12)
+
+
+def test_many_samples_are_bounded_block_by_block(monkeypatch):
+    rng = np.random.default_rng(8)
+    rows, q = unit(rng.standard_normal((12, 4))), rng.standard_normal(12)
+    whole = bounded_gain(rows, q)
+    monkeypatch.setattr(plain, "BLOCK", 5)
+    assert bounded_gain(rows, q) == pytest.approx(whole, rel=1e-12)
+    monkeypatch.setattr(plain, "MOST_PRODUCTS", 5)
+    assert whole * (1 - 1e-12) <= bounded_gain(rows, q) <= np.sum(np.abs(q)) * (1 + 1e-12)

@@ -179,7 +179,7 @@ class PairRelaxation:
         left = np.linalg.norm(form.h - 2 * form.M @ x) + 8 * n * EPS * float(
             np.linalg.norm(form.h) + 2 * np.linalg.norm(np.abs(form.M) @ np.abs(x))
         )
-        quadratic = form.h @ x - x @ form.M @ x + left**2 / (4 * least)
+        quadratic = form.h @ x - x @ form.M @ x + (1 + 8 * n * EPS) * left**2 / (4 * least)
         terms = np.abs(form.h) @ np.abs(x) + np.abs(x) @ np.abs(form.M) @ np.abs(x)
         top = largest_on_sphere(form.Q, form.b / 2)[0]
         return float(quadratic + top + 8 * (n + r + 4) * EPS * (terms + 4 * size))

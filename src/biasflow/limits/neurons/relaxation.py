@@ -21,8 +21,12 @@ from scipy.optimize import Bounds, brentq, minimize
 
 from ..._core.arguments import Array, Mask
 
+EPS = float(np.finfo(float).eps)
 LEAST_INVERSE, LARGEST_INVERSE = 1.0, 1e4
 """Range searched for 1/s_k: above |t| ≤ 1 a larger s_k never helps."""
+BLOCK, MOST_PRODUCTS = 1000, 10_000
+"""Samples whose products with all others are held at once, and those above which no products are
+looked at."""
 
 
 class _TimeUp(Exception):
@@ -66,13 +70,18 @@ def relaxed_maximum(
         value, _, slopes = _bound(samples, weights, positive, parameters[:n], parameters[n:])
         return value, slopes
 
+    def proven(parameters: Array) -> float:  # with what rounding may have lost
+        steepest = 1 + float(np.max(parameters[:n][positive]))
+        lost = 8 * (n + samples.shape[1] + 4) * EPS * float(np.sum(weights)) * steepest
+        return bound(parameters)[0] + lost
+
     lower, upper = np.repeat([LEAST_INVERSE, 0.0], n), np.repeat([LARGEST_INVERSE, 1.0], n)
-    best = np.inf if known is None else bound(np.clip(known, lower, upper))[0]
+    best = np.inf if known is None else proven(np.clip(known, lower, upper))
     for tau in (0.5, 0.25, 0.0):  # the bound has kinks in τ: a few starts
         if time.monotonic() > deadline and best < np.inf:
             break
         start = np.repeat([np.sqrt(samples.shape[1]), tau], n)
-        best = min(best, bound(lowest(bound, start, Bounds(lower, upper), iterations, deadline))[0])
+        best = min(best, proven(lowest(bound, start, Bounds(lower, upper), iterations, deadline)))
     return max(0.0, min(best, _without_negative(samples[positive], lam[positive])))
 
 
@@ -103,9 +112,13 @@ def _bound(
 
 def _without_negative(u: Array, weights: Array) -> float:
     """Σ_k λ_k(⟨u, u_k⟩)_+ ≤ max_{t∈[0,1]^n} ‖Σ_k t_kλ_ku_k‖, and ‖·‖² is at most the sum of the
-    positive entries of the Gram matrix."""
-    vectors = weights[:, None] * u
-    return float(np.sqrt(np.sum(np.maximum(vectors @ vectors.T, 0.0))))
+    positive entries of the Gram matrix; with what rounding may have lost."""
+    (n, r), vectors, most = u.shape, weights[:, None] * u, float(np.sum(weights))
+    if n > MOST_PRODUCTS:
+        return most * (1 + 8 * (n + r + 4) * EPS)
+    blocks = (vectors[k : k + BLOCK] @ vectors.T for k in range(0, n, BLOCK))
+    total = sum(float(np.sum(np.maximum(block, 0.0))) for block in blocks)
+    return math.sqrt(total + 8 * (n + r + 4) * EPS * most**2) * (1 + EPS)
 
 
 def largest_on_sphere(Q: Array, b: Array) -> tuple[float, Array]:
