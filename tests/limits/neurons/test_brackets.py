@@ -328,3 +328,6 @@ def test_the_descent_without_products_of_samples_is_the_same(monkeypatch):
 def test_too_many_samples_for_cones():
     rows = np.ones((cone_branching.MOST_SAMPLES + 1, 2))
     assert cone_branching.bound_by_cones(rows, rows[:, 0], 1.0, np.inf) == np.inf
+    rows, y = np.random.default_rng(0).standard_normal(rows.shape), rows[:, 0]
+    proof = SearchOracle(rows, np.random.default_rng(0), 1).proven(y, y / y.size, 0.0, 0.0)
+    assert proof.how == "a relaxation" and proof.upper < np.inf

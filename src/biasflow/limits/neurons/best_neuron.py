@@ -128,18 +128,20 @@ class SearchOracle(Oracle):
         return Proof(upper, q, "branch and bound over cones" + ended)
 
     def bounded(self, q: Array, aim: float, deadline: float) -> float:
-        """A bound on the largest gain under q by cones; infinite where the rank is too high."""
+        """A bound on the largest gain under q by cones; infinite where there are none."""
         cones, compiling = self._cones(q, aim)
         return np.inf if cones is None else cones(deadline + compiling)
 
     def _cones(self, q: Array, aim: float) -> tuple[Callable[[float], float] | None, float]:
         """What bounds the largest gain under q by cones until a deadline, better at every call, and
-        the seconds that it took to compile; None where the rank is too high."""
+        the seconds that it took to compile; None where the rank is too high, or samples are too
+        many."""
         from . import cone_branching
 
         on = q != 0
         reduced, _, lost = _in_their_span(self.rows[on])
-        if not 2 <= reduced.shape[1] <= cone_branching.HIGHEST:
+        many = len(reduced) > cone_branching.MOST_SAMPLES
+        if many or not 2 <= reduced.shape[1] <= cone_branching.HIGHEST:
             return None, 0.0
         compiling, rest = cone_branching.ready(), float(np.abs(q[on]) @ lost)
         search = cone_branching.ConeSearch(reduced, q[on], aim)
