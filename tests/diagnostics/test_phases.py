@@ -2,6 +2,7 @@
 path of jumps."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ class TestMadeUp:
 
     def test_euclidean_flow_is_final_convergence_only(self):
         flow = bf.mirror_flow(bf.potentials.Euclidean(), [[0.7]], [2.0], rtol=1e-10, t1=40.0)
-        converged = bf.Trajectory(**{**flow.__dict__, "result": Result.CONVERGED})
+        converged = replace(flow, result=Result.CONVERGED)
         (only,) = phases(converged)
         assert only.name == "final convergence" and only.rate == pytest.approx(2 * 0.49, rel=1e-4)
 

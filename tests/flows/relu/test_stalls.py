@@ -126,3 +126,17 @@ def test_gates_that_do_not_settle_name_their_neuron():
     start = bf.models.TwoLayerParams(np.array([0.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0]]))
     net = network(bf.Problem(bf.TwoLayer(2, 2), bf.data.two_points(), B, start))
     assert "neuron 1 did not settle" in str(driver.did_not_settle("early_alignment", net, 0))
+
+
+def test_slides_in_the_plane_are_left_by_steps_that_move():
+    """Labels of noise, and neurons that slide on two groups in turn; the flow stalled at t = 885
+    where ρ took part in what is projected onto a slide."""
+    rng = np.random.default_rng((77, 42))
+    n, d, m = (int(rng.integers(*ends)) for ends in ((6, 16), (2, 4), (10, 30)))
+    data = bf.Dataset(rng.standard_normal((n, d)), rng.standard_normal(n))
+    model = bf.TwoLayer(m, d)
+    start = model.init(10.0 ** rng.uniform(-2, 0), key=42)
+    flow = bf.gradient_flow(
+        model, data, bf.SquareLoss("half"), start, times=[950.0], rtol=1e-8, throw=False
+    )
+    assert flow.result is bf.Result.REACHED_T1 or flow.times[-1] == 950.0

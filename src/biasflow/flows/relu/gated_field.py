@@ -202,14 +202,15 @@ def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> Non
 @borrowing
 def remove_sliding(j: int, row: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
-    stay in slides.held, for `set_held`."""
+    stay in slides.held, for `set_held`. ρ and ā are left out: with them, though their columns of the
+    basis are zero, flows in the plane were seen to stall."""
     held = slides.held[j]
     for a in range(slides.sizes[j]):
-        q, c = slides.basis[j, a], 0.0
-        for i in range(row.size):
-            c += q[i] * row[i]
-        for i in range(row.size):
-            row[i] -= c * q[i]
+        q, z, c = slides.basis[j, a, FIRST:], row[FIRST:], 0.0
+        for i in range(z.size):
+            c += q[i] * z[i]
+        for i in range(z.size):
+            z[i] -= c * q[i]
         held[a] = c
 
 
@@ -363,7 +364,6 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
     With E = e^{−2ρ}: ā² = ½(1 + cE), ‖z̄‖² = ½(1 − cE) − bE, b the squared norm of the part of w
     outside the span of the inputs.
     """
-    z = row[FIRST:]
     for _ in range(2):
         cE, bE = 0.0, 0.0
         if invariants.sign[j] != 0.0:
@@ -371,8 +371,8 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
         if invariants.log_fixed[j] > -math.inf:
             bE = math.exp(invariants.log_fixed[j] - 2 * row[RHO])
         square = 0.0
-        for i in range(z.size):
-            square += z[i] * z[i]
+        for i in range(FIRST, row.size):
+            square += row[i] * row[i]
         out = row[OUT]
         g1, g2 = out * out - 0.5 * (1 + cE), square - 0.5 * (1 - cE) + bE
         e = cE + 2 * bE
@@ -383,8 +383,8 @@ def conserve(row: Array, j: int, invariants: Invariants) -> None:
         l1, l2 = (s22 * g1 - s12 * g2) / det, (s11 * g2 - s12 * g1) / det
         row[RHO] -= cE * l1 - e * l2
         row[OUT] -= 2 * out * l1
-        for i in range(z.size):
-            z[i] *= 1 - 2 * l2
+        for i in range(FIRST, row.size):
+            row[i] *= 1 - 2 * l2
         if abs(g1) + abs(g2) < SMALL_DEFECT:
             return
 
