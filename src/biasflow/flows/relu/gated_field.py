@@ -202,8 +202,8 @@ def add_pull(g: int, gate: int, F0: Array, F1: Array, U: Array, D: Array) -> Non
 @borrowing
 def remove_sliding(j: int, row: Array, slides: Slides) -> None:
     """Project a row onto the complement of neuron j's sliding directions; the coefficients removed
-    stay in slides.held, for `set_held`. ρ and ā are left out: with them, though their columns of the
-    basis are zero, flows in the plane were seen to stall."""
+    stay in slides.held, for `set_held`. ρ and ā are left out: with them, though the basis is zero
+    there, flows in the plane were seen to stall."""
     held = slides.held[j]
     for a in range(slides.sizes[j]):
         q, z, c = slides.basis[j, a, FIRST:], row[FIRST:], 0.0
