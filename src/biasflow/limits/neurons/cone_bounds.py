@@ -18,6 +18,8 @@ from ..._numerics.compilation import inner, ordered
 from .arrangement import add, dot
 
 EPS = float(np.finfo(float).eps)
+SHORT = 0.01
+"""Length of an edge, relative to the longest of its cone, below which it is not split."""
 SWEEPS, SLOW = 300, 2e-4
 """Most sweeps of coordinate descent for a cone, and the relative fall of ‖w‖² in a sweep that ends
 it."""
@@ -193,6 +195,53 @@ def proven(V: Array, phi: Array, w: Array, z: Array, doubt: float) -> float:
         if needed <= 0 and factor * along < needed:
             return np.inf
     return factor * size * (1 + 4 * V.shape[0] * EPS)
+
+
+@inner
+def reach(V: Array) -> float:
+    """How far unit vectors of a cone are from its first generator, at most: caps of less than a
+    hemisphere are convex. Infinite for wide cones."""
+    most = 0.0
+    for j in range(1, V.shape[0]):
+        square = 0.0
+        for d in range(V.shape[1]):
+            square += (V[j, d] - V[0, d]) ** 2
+        most = max(most, square)
+    return math.sqrt(most) * (1 + 1e-9) + 64 * EPS if most < 1.0 else np.inf
+
+
+@inner
+def middle(V: Array, B: Array, seen: Array, w: Array, z: Array) -> None:
+    """w along the middle of a cone, and z with the gates that are open there. seen (r, b): ⟨v_j,
+    c_i⟩ for rows of B."""
+    for d in range(w.size):
+        w[d] = z[d] = 0.0
+    for j in range(V.shape[0]):
+        add(w, 1.0, V[j])
+    for i in range(B.shape[0]):
+        along = 0.0
+        for j in range(V.shape[0]):
+            along += seen[j, i]
+        if along > 0:
+            add(z, 1.0, B[i])
+
+
+@inner
+def long_edge(V: Array, plan: Array, known: bool) -> None:
+    """Where to split a cone of which nothing is known, or that is planned to be split at an edge
+    much shorter than others: in the middle of its longest edge."""
+    most, own, first, last = -1.0, -1.0, 0, 0
+    for j in range(V.shape[0]):
+        for k in range(j):
+            square = 0.0
+            for d in range(V.shape[1]):
+                square += (V[j, d] - V[k, d]) ** 2
+            if square > most:
+                most, first, last = square, j, k
+            if known and min(plan[0], plan[1]) == k and max(plan[0], plan[1]) == j:
+                own = square
+    if own < SHORT**2 * most:
+        plan[0], plan[1], plan[2] = first, last, 0.5
 
 
 @inner

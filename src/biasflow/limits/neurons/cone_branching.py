@@ -6,7 +6,9 @@ function that agrees with it on every v_j, and −(x)₊ ≤ −tx for any t in 
 with ⟨v_j, w⟩ ≥ h_j = Φ(v_j) − ⟨v_j, z_t⟩ for all j, where z_t = Σ_{q<0} |q_i|t_ic_i, prove that the
 sum is at most ‖w‖ on the unit vectors of the cone. Coordinate descent looks for good t and w
 (`cone_bounds`); w is then scaled until it proves something, so a bound holds wherever the descent
-stops. The cone of the largest bound is split at the edge along which Φ bends most near the
+stops. Where rounding or chance has made a cone flat it finds little: t as at the middle of the
+cone, w along it, and a generator's value plus Σ|q_i|‖c_i‖ times the way from there are looked at
+first. The cone of the largest bound is split at the edge along which Φ bends most near the
 maximiser, until all bounds are below a target. Cones share their generators; the first ones are the
 orthants, half of them where Σ_iq_ic_i = 0, as the sum is even then."""
 
@@ -27,7 +29,18 @@ from ..._core.arguments import Array, Index
 from ..._numerics.compilation import announced, entry, ordered, stamp
 from . import arrangement, cone_bounds
 from .arrangement import add, dot
-from .cone_bounds import EPS, bound_of_cone, inverse, positive_part, products, proven, widest_bend
+from .cone_bounds import (
+    EPS,
+    bound_of_cone,
+    inverse,
+    long_edge,
+    middle,
+    positive_part,
+    products,
+    proven,
+    reach,
+    widest_bend,
+)
 
 HIGHEST = 10
 """Largest rank at which cones are worth their time: there are 2^rank to begin with."""
@@ -89,7 +102,8 @@ def _splits(stamp: int) -> Any:
         of positive weight; B: rows of negative weight, with squares of their lengths, and their
         Gram matrix or none. points, shares: w + z_t and t, to begin with
         where a cone is split. heap: open cones, then those that are free. state: vertices, cones,
-        open cones, target, largest value met, doubt, depth."""
+        open cones, target, largest value met, doubt, depth, Σ|q_i|‖c_i‖, with which the sum is
+        Lipschitz."""
         (r, a), b = A.shape, B.shape[0]
         V, W, w, z = np.zeros((r, r)), np.zeros((r, r)), np.zeros(r), np.zeros(r + 0 * stamp)
         work, own, near = np.zeros((r, 2 * r)), np.zeros(r), np.zeros(r)
@@ -146,13 +160,20 @@ def _splits(stamp: int) -> Any:
                         V[j, d] = vertices[corner, d]
                     products(V[j], A, seen_A[j])
                     products(V[j], columns, seen_B[j])
-                bounds[child] = above
-                if inverse(V, W, work):
+                value = own[0] - positive_part(seen_B[0]) + state[5]
+                bounds[child] = min(above, value + state[7] * reach(V))
+                middle(V, B, seen_B, w, z)
+                bounds[child] = min(bounds[child], proven(V, own, w, z, state[5]))
+                if bounds[child] <= floor:
+                    continue
+                if not inverse(V, W, work):
+                    long_edge(V, plans[child], False)
+                else:
                     for d in range(r):
                         z[d] = point[d]
                     for i in range(b):
                         descent[0][i] = t[i] / FINEST
-                    levels = above, floor, state[5]
+                    levels = bounds[child], floor, state[5]
                     bounds[child] = bound_of_cone(
                         V, own, B, squares, gram, seen_B, levels, W, descent, w, z
                     )
@@ -162,6 +183,7 @@ def _splits(stamp: int) -> Any:
                         for i in range(b):
                             shares[child, i] = int(FINEST * descent[0][i] + 0.5)
                         widest_bend(V, W, w, seen_A, near, plans[child])
+                        long_edge(V, plans[child], True)
                         for d in range(r):
                             w[d] = 0.0
                         for j in range(r):
@@ -243,7 +265,7 @@ def _parts(rows: Array, q: Array, target: float) -> list[Cones]:
         needed = np.maximum(phi[first] - signs * (taken.astype(float) @ B) + doubt, 0.0)
         bounds[:count] = np.minimum(np.linalg.norm(needed, axis=1) * (1 + 4 * r * EPS), spread)
         heap[:count] = np.argsort(-bounds[:count], kind="stable")
-        state = np.array([2.0 * r, count, count, target - rest, 0.0, doubt, 0.0])
+        state = np.array([2.0 * r, count, count, target - rest, 0.0, doubt, 0.0, spread])
         arrays = (A, B, squares, gram, vertices, phi, cones, bounds, plans, points, shares, heap)
         parts.append(Cones(arrays, state, spread, rest))
     return parts
