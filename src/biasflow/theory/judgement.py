@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .._core.problems import Problem
-from ..errors import ScaleError
+from ..errors import ConvergenceError, ScaleError
 from .evidence import Evidence
-from .verdicts import Check, Claim, Hypothesis, Status, Verdict
+from .unmeasured import Unmeasured
+from .verdicts import Check, Claim, Hypothesis, Status, Verdict, unknown_check
 
 
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
@@ -28,6 +29,9 @@ def judge(statement: Claim, evidence: Evidence) -> Verdict:
                 return Verdict(statement, tuple(outcomes), ())
         checks = tuple(statement.check(evidence))
         ignored = evidence.ignored
+    except (Unmeasured, ConvergenceError) as reason:
+        unknown = unknown_check("what the claim is about", str(reason))
+        return Verdict(statement, tuple(outcomes), (unknown,))
     except ScaleError as refusal:  # in words, for numbers beyond floats
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, str(refusal))
     except Exception as error:  # a claim that cannot be evaluated is an open question, not a crash

@@ -1,0 +1,54 @@
+"""What was not measured is not a number: only finished results of solvers enter checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import numpy as np
+
+from .._core.results import Bracket, Certificate, Limit, Trajectory
+from ..errors import BiasflowError, ConvergenceError
+from .verdicts import Check, unknown_check
+
+Found = TypeVar("Found")
+NARROW = 1e-6
+"""Relative gap up to which a bracket counts as one number unless a claim says otherwise. A wider
+one would let searches that ran out of time into equalities."""
+
+
+class Unmeasured(BiasflowError):
+    """A quantity that a claim needs was not measured; the message says why."""
+
+
+def need(found: Found | str | None, gap: float = NARROW) -> Found:
+    """The result of a solver, if it has finished; otherwise `Unmeasured` is raised.
+
+    found: a flow (it must not have given up), a limit, certificate or bracket (its bounds must be
+    closer than `gap`, relative to the upper), numbers (they must be finite), or in their place a
+    sentence that says why there are none.
+    """
+    if found is None:
+        raise Unmeasured("it was not computed")
+    if isinstance(found, str):
+        raise Unmeasured(found)
+    if isinstance(found, Trajectory) and not found.result.success:
+        raise Unmeasured(f"the flow {found.result.value} at t = {found.times[-1]:g}")
+    proof = found.certificate if isinstance(found, Limit) else found
+    if isinstance(proof, Certificate | Bracket):
+        width = proof.gap if isinstance(proof, Certificate) else proof.relative_gap
+        if not width <= gap:
+            raise Unmeasured(f"its bounds are still {width:.2g} apart; at most {gap:.1g} is needed")
+    elif isinstance(found, float | np.ndarray) and not np.all(np.isfinite(found)):
+        raise Unmeasured("a number in it is not finite")
+    return found
+
+
+def part(name: str, measure: Callable[[], Check | Iterable[Check]]) -> tuple[Check, ...]:
+    """The checks of one part of a claim; a single inconclusive check if the part needs something
+    that was not measured. The other parts of the claim are not affected."""
+    try:
+        found = measure()
+        return (found,) if isinstance(found, Check) else tuple(found)
+    except (Unmeasured, ConvergenceError) as reason:
+        return (unknown_check(name, str(reason)),)
