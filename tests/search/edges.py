@@ -1,0 +1,165 @@
+"""Every claim at the edges of what it is stated for: its examples rescaled, cut down, degenerate.
+
+    python tests/search/edges.py C S        # letters of papers; continues where it was stopped
+
+Keeps a line for each verdict in tests/search/edges-C.txt (one file a paper) and prints those that
+are *violated* or made by an exception. Read each: it is a defect unless the statement is false
+there. To repeat a claim after a repair, delete its lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import biasflow as bf
+from biasflow._core.trees import leaf_map, leaves
+from biasflow.theory.margin.margin_setting import Scores
+from biasflow.theory.verdicts import Verdict
+
+HERE = Path(__file__).parent
+KEYS = (0, 1)
+SCALES = (1e-100, 1e-10, 1e4)
+"""Of the start, by its largest weight."""
+
+
+def data_of(problem: Any) -> Any:
+    return getattr(problem, "data", problem)
+
+
+def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
+    """The problem on other data; its start cut to these columns, if any are given."""
+    if isinstance(problem, bf.Dataset):
+        return bf.Dataset(X, y)
+    if isinstance(problem, bf.MirrorProblem):
+        beta0 = problem.beta0
+        cut = beta0 if columns is None or beta0 is None else beta0[columns]
+        return dataclasses.replace(problem, X=X, y=y, beta0=cut)
+    if columns is None:
+        return dataclasses.replace(problem, data=bf.Dataset(X, y))
+    d = problem.data.d
+    neurons = hasattr(problem.model, "width")
+
+    def cut_to_columns(leaf: Any) -> Any:
+        last = np.ndim(leaf) == 2 or (np.ndim(leaf) == 1 and not neurons)
+        return leaf[..., columns] if last and leaf.shape[-1] == d else leaf
+
+    model = problem.model
+    if hasattr(model, "dim"):
+        model = dataclasses.replace(model, dim=len(columns))
+    start = leaf_map(cut_to_columns, problem.start)
+    return dataclasses.replace(problem, model=model, data=bf.Dataset(X, y), start=start)
+
+
+def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names of variants, and what makes each."""
+    if isinstance(problem, Scores):
+        u = problem.margins
+        for name, values in {
+            "scores × 1e-3": 1e-3 * u,
+            "scores × 1e3": 1e3 * u,
+            "one score": u[:1],
+            "equal scores": np.full_like(u, u[0]),
+            "negative scores": -np.abs(u),
+        }.items():
+            yield name, lambda values=values: dataclasses.replace(problem, margins=values)
+        return
+    data = data_of(problem)
+    if not hasattr(data, "X"):
+        return
+    X, y = np.asarray(data.X), np.asarray(data.y)
+    ones = np.all(X == 1, axis=0)
+    free = np.flatnonzero(~ones)
+    for factor in (1e-3, 1e3):
+        scaled = np.where(ones, X, factor * X)
+        yield f"inputs × {factor:g}", lambda scaled=scaled: with_data(problem, scaled, y)
+        if not np.all(np.abs(y) == 1):
+            yield f"labels × {factor:g}", lambda factor=factor: with_data(problem, X, factor * y)
+    yield "one sample", lambda: with_data(problem, X[:1], y[:1])
+    yield (
+        "duplicated samples",
+        lambda: with_data(problem, np.concatenate([X, X[:2]]), np.concatenate([y, y[:2]])),
+    )
+    if len(free) > 1:
+        flat = X.copy()
+        flat[:, free[0]] = 0.0
+        yield "zero column", lambda: with_data(problem, flat, y)
+        kept = np.concatenate([free[:1], np.flatnonzero(ones)])
+        kept.sort()
+        yield "one coordinate", lambda: with_data(problem, X[:, kept], y, kept)
+    yield "one class", lambda: with_data(problem, X, np.abs(y))
+    if isinstance(problem, bf.Problem):
+        largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(problem.start)) or 1.0
+        for scale in SCALES:
+            yield (
+                f"start {scale:g}",
+                lambda scale=scale: dataclasses.replace(
+                    problem,
+                    start=leaf_map(lambda leaf: leaf * (scale / largest), problem.start),
+                    log_scale=0.0,
+                ),
+            )
+
+
+def note_of(verdict: Verdict) -> str:
+    """What is wrong with a verdict, in words; empty if nothing is."""
+    if verdict.status is bf.theory.Status.VIOLATED:
+        return "; ".join(str(c) for c in verdict.checks if c.status is bf.theory.Status.VIOLATED)
+    head = verdict.reason.partition(":")[0]
+    return verdict.reason if head.endswith(("Error", "Exception", "Warning")) else ""
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("papers", nargs="+")
+    asked.add_argument("--time-s", type=float, default=5.0)
+    asked.add_argument("--claim", default="", help="only claims whose id contains this")
+    options = asked.parse_args()
+    warnings.simplefilter("ignore")
+    for paper in options.papers:
+        place = HERE / f"edges-{paper}.txt"
+        before = place.read_text().splitlines() if place.exists() else []
+        seen = {tuple(line.split(" | ")[:3]) for line in before}
+        with place.open("a") as out:
+            for id in bf.claims():
+                if not id.startswith(f"{paper}/") or options.claim not in id:
+                    continue
+                for key in KEYS:
+                    for name, make in edges(bf.theory.claim(id).example(key)):
+                        if (id, str(key), name) not in seen:
+                            line = one_verdict(id, key, name, make, options.time_s)
+                            print(line, file=out, flush=True)
+                            if len(line.split(" | ")[-1]):
+                                print(line, flush=True)
+
+
+def one_verdict(id: str, key: int, name: str, make: Callable[[], Any], time_s: float) -> str:
+    """A line for one variant: id, key, variant, status, seconds, what is wrong."""
+    began = time.monotonic()
+    try:
+        problem = make()
+    except Exception as refusal:  # a model may not take the variant at all
+        return f"{id} | {key} | {name} | not made ({refusal!s:.60}) | 0 | ".replace("\n", " ")
+    try:
+        verdict = bf.verify(id, problem, time_s=time_s)
+        status, note = verdict.status.value, note_of(verdict)
+    except Exception as error:
+        status, note = "raised", f"{type(error).__name__}: {error}"
+    took = time.monotonic() - began
+    note = note.replace("\n", " ").replace("|", "¦")
+    return f"{id} | {key} | {name} | {status} | {took:.1f} | {note[:400]}"
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
