@@ -10,12 +10,14 @@ there. To repeat a claim after a repair, delete its lines.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import sys
+import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from biasflow.theory.verdicts import Verdict
 
 HERE = Path(__file__).parent
 KEYS = (0, 1)
-SCALES = (1e-100, 1e-10, 1e4)
+SCALES = (1e-100, 1e-10, 1e2, 1e4)
 """Of the start, by its largest weight."""
 
 
@@ -41,9 +43,11 @@ def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
     if isinstance(problem, bf.Dataset):
         return bf.Dataset(X, y)
     if isinstance(problem, bf.MirrorProblem):
-        beta0 = problem.beta0
-        cut = beta0 if columns is None or beta0 is None else beta0[columns]
-        return dataclasses.replace(problem, X=X, y=y, beta0=cut)
+        potential, beta0 = problem.potential, problem.beta0
+        if columns is not None:
+            potential = cut_potential(potential, problem.X.shape[1], columns)
+            beta0 = None if beta0 is None else beta0[columns]
+        return bf.MirrorProblem(potential, X, y, beta0)
     if columns is None:
         return dataclasses.replace(problem, data=bf.Dataset(X, y))
     d = problem.data.d
@@ -58,6 +62,20 @@ def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
         model = dataclasses.replace(model, dim=len(columns))
     start = leaf_map(cut_to_columns, problem.start)
     return dataclasses.replace(problem, model=model, data=bf.Dataset(X, y), start=start)
+
+
+def cut_potential(potential: Any, d: int, columns: Any) -> Any:
+    """The potential of these coordinates, whose parameters may differ from one to the next."""
+    if not dataclasses.is_dataclass(potential):
+        return potential
+    cut = {}
+    for field in dataclasses.fields(potential):
+        value = getattr(potential, field.name)
+        if dataclasses.is_dataclass(value):
+            cut[field.name] = cut_potential(value, d, columns)
+        elif np.ndim(value) == 1 and len(value) == d:
+            cut[field.name] = np.asarray(value)[columns]
+    return dataclasses.replace(potential, **cut)
 
 
 def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -77,12 +95,15 @@ def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     if not hasattr(data, "X"):
         return
     X, y = np.asarray(data.X), np.asarray(data.y)
+    regression = isinstance(getattr(problem, "loss", bf.SquareLoss()), bf.SquareLoss)
+    regression = regression and not isinstance(problem, bf.Dataset)
     ones = np.all(X == 1, axis=0)
     free = np.flatnonzero(~ones)
-    for factor in (1e-3, 1e3):
+    for factor in (1e-6, 1e-3, 1e3):
         scaled = np.where(ones, X, factor * X)
-        yield f"inputs × {factor:g}", lambda scaled=scaled: with_data(problem, scaled, y)
-        if not np.all(np.abs(y) == 1):
+        if factor > 1e-6:
+            yield f"inputs × {factor:g}", lambda scaled=scaled: with_data(problem, scaled, y)
+        if regression or not np.all(np.abs(y) == 1):
             yield f"labels × {factor:g}", lambda factor=factor: with_data(problem, X, factor * y)
     yield "one sample", lambda: with_data(problem, X[:1], y[:1])
     yield (
@@ -96,7 +117,15 @@ def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         kept = np.concatenate([free[:1], np.flatnonzero(ones)])
         kept.sort()
         yield "one coordinate", lambda: with_data(problem, X[:, kept], y, kept)
+        yield (
+            "one sample, one coordinate",
+            lambda: with_data(with_data(problem, X[:, kept], y, kept), X[:1, kept], y[:1]),
+        )
     yield "one class", lambda: with_data(problem, X, np.abs(y))
+    if isinstance(problem, bf.MirrorProblem):  # scale is in the potential: that of a network
+        network, square = bf.DiagonalNetwork(2), bf.SquareLoss("sum")
+        for scale in SCALES:
+            yield f"start {scale:g}", partial(bf.Problem, network, (X, y), square, scale=scale)
     if isinstance(problem, bf.Problem):
         largest = max(float(np.max(np.abs(leaf))) for leaf in leaves(problem.start)) or 1.0
         for scale in SCALES:
@@ -108,6 +137,25 @@ def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
                     log_scale=0.0,
                 ),
             )
+
+
+@contextlib.contextmanager
+def terminal() -> Iterator[list[str]]:
+    """What is printed inside, by Python or by compiled code; nothing reaches the terminal."""
+    words: list[str] = []
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as sink:
+        for number in (1, 2):
+            os.dup2(sink.fileno(), number)
+        try:
+            yield words
+        finally:
+            for number, saved in zip((1, 2), kept, strict=True):
+                os.dup2(saved, number)
+                os.close(saved)
+            sink.seek(0)
+            printed = sink.read().decode(errors="replace").splitlines()
+            words += [line.strip() for line in printed if line.strip(" .")]
 
 
 def note_of(verdict: Verdict) -> str:
@@ -124,7 +172,6 @@ def main() -> None:
     asked.add_argument("--time-s", type=float, default=5.0)
     asked.add_argument("--claim", default="", help="only claims whose id contains this")
     options = asked.parse_args()
-    warnings.simplefilter("ignore")
     for paper in options.papers:
         place = HERE / f"edges-{paper}.txt"
         before = place.read_text().splitlines() if place.exists() else []
@@ -138,7 +185,7 @@ def main() -> None:
                         if (id, str(key), name) not in seen:
                             line = one_verdict(id, key, name, make, options.time_s)
                             print(line, file=out, flush=True)
-                            if len(line.split(" | ")[-1]):
+                            if line.split(" | ")[-1]:
                                 print(line, flush=True)
 
 
@@ -150,8 +197,11 @@ def one_verdict(id: str, key: int, name: str, make: Callable[[], Any], time_s: f
     except Exception as refusal:  # a model may not take the variant at all
         return f"{id} | {key} | {name} | not made ({refusal!s:.60}) | 0 | ".replace("\n", " ")
     try:
-        verdict = bf.verify(id, problem, time_s=time_s)
+        with terminal() as words:
+            verdict = bf.verify(id, problem, time_s=time_s)
+        words = [line for line in words if not line.startswith("biasflow: compiling")]
         status, note = verdict.status.value, note_of(verdict)
+        note = note or (f"printed: {words[0]}" if words else "")
     except Exception as error:
         status, note = "raised", f"{type(error).__name__}: {error}"
     took = time.monotonic() - began
