@@ -21,8 +21,17 @@ from .._core.arguments import positive_float
 FIRST_RUN, BOTH_RUNS = 0.25, 0.85
 """Shares of the time for the run itself, and with the one that tells its error, which is tighter
 and takes twice as many steps or more; states and errors at all saved times take the rest."""
+FLOW_S = 120.0
+"""Seconds after which flows give up unless something else is asked for."""
+RECORDED_S = 600.0
+"""Seconds for solvers whose results are recorded: hundreds of times what they take, so that no
+result depends on what else the machine does."""
 LOOK = 0.02
 """Seconds between two looks at the clock while compiled code runs."""
+
+
+MOMENT = 1e-3
+"""Seconds that are given to what begins when the time is over: it looks at its clock and ends."""
 
 
 Flag = NDArray[np.intp]
@@ -57,6 +66,13 @@ class Deadline:
     def over(self) -> bool:
         """Whether all of the time is over, for what has one run only."""
         return self._elapsed() > self.seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, a moment at least, for what is called next; None without an end."""
+        if self.seconds == np.inf:
+            return None
+        return max(self.seconds - self._elapsed(), MOMENT)
 
     def pause(self) -> None:
         """Code is loaded or compiled: the clock stands still until as many calls of `resume`."""

@@ -238,7 +238,7 @@ def _bounds(trajectory: Trajectory, level: float, name: str) -> dict[str, float]
         return {"R/eq3, D₀/t": start / half, "R/sharp, ‖ν*‖²/(2t²)": nu / np.sqrt(2 * half)}
     bounds = {"R/sharp, ‖ν*‖²/(2t)": nu**2 / (2 * level)}
     try:
-        known = convergence_bounds(problem, trajectory)
+        known = convergence_bounds(problem, trajectory, time_s=None)
     except BiasflowError:
         return bounds
     factor, _ = hypentropy_of(found.potential)

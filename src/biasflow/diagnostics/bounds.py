@@ -17,6 +17,7 @@ from .._core.arguments import Array, Mask, instance, positive_float
 from .._core.facts import record_line
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
+from .._numerics.deadlines import FLOW_S
 from ..errors import InputError, RefusedError
 from ..flows import gradient_flow, mirror_flow
 from ..limits import mirror_limit
@@ -27,6 +28,8 @@ from .operator import inverse_norm
 UNBOUNDED_BEYOND = 1e5
 """Change of η beyond which a sublevel set is called unbounded: e^{1e5} is out of any float's
 range."""
+NORM_S = 20.0
+"""Seconds for a norm of the data: in ℓ2 one decomposition, in ℓ1 and sup norm a bracket."""
 BISECTIONS = 80
 
 
@@ -90,7 +93,7 @@ def convergence_bounds(
     problem: Problem | MirrorProblem,
     trajectory: Trajectory | None = None,
     *,
-    time_s: float | None = None,
+    time_s: float | None = FLOW_S,
 ) -> ConvergenceBounds:
     """R's global bounds and the sharper ones, for a network or mirror flow whose potential is a
     multiple of a hypentropy.
@@ -104,7 +107,7 @@ def convergence_bounds(
         The flow of the problem, where M = sup‖β(t)‖₁ is read off at the saved times and at the
         limit; integrated where it is not given.
     time_s : float, optional
-        Seconds for that.
+        Seconds for that; None for no limit.
 
     Returns
     -------
@@ -133,7 +136,7 @@ def convergence_bounds(
     )
     speed, m = 1 / (2 * factor), found.X.shape[1]
     log_r = float(np.min(inner.log_units(m)))
-    inf_r, op = float(np.exp(log_r)), inverse_norm(found.X).objective
+    inf_r, op = float(np.exp(log_r)), inverse_norm(found.X, time_s=NORM_S).objective
     mass = max(float(np.max(np.sum(np.abs(betas), axis=1))), float(np.sum(np.abs(limit.value))))
     with np.errstate(divide="ignore"):
         C = 2 * m * float(np.logaddexp(0.0, np.log(2 * mass / m) - log_r))
@@ -215,9 +218,9 @@ def local_bounds(
         "l1": float(np.sum(farthest)),
         "linf": float(np.max(farthest)),
     }
-    op = inverse_norm(found.X).objective
-    weighted = inverse_norm(found.X, weights=omega).objective
-    upper = {norm: inverse_norm(found.X, norm).upper for norm in norms}
+    op = inverse_norm(found.X, time_s=NORM_S).objective
+    weighted = inverse_norm(found.X, weights=omega, time_s=NORM_S).objective
+    upper = {norm: inverse_norm(found.X, norm, time_s=NORM_S).upper for norm in norms}
     least = float(np.min(omega))
     with np.errstate(divide="ignore"):
         return LocalBounds(
@@ -272,7 +275,7 @@ def same_problem(first: Problem | MirrorProblem, second: Problem | MirrorProblem
     return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, two, strict=True))
 
 
-def flow_of(problem: Problem | MirrorProblem, time_s: float | None = None) -> Trajectory:
+def flow_of(problem: Problem | MirrorProblem, time_s: float | None) -> Trajectory:
     """The flow of a problem until it has converged."""
     if isinstance(problem, MirrorProblem):
         return mirror_flow(problem, time_s=time_s)

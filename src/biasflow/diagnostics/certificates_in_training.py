@@ -12,6 +12,9 @@ from ..errors import InputError, RefusedError
 from ..limits import MarginCertificate, margin_certificate
 from ..models import TwoLayer, TwoLayerParams
 
+EACH_S = 60.0
+"""Seconds for the certificate of one state."""
+
 
 def margin_certificates(trajectory: Trajectory, every: int = 1) -> tuple[MarginCertificate, ...]:
     """`limits.margin_certificate` of the states of a trained ReLU network, each with the weights ∇S
@@ -61,6 +64,8 @@ def margin_certificates(trajectory: Trajectory, every: int = 1) -> tuple[MarginC
     weights = trajectory.sample_weights
     a, W = trajectory.states
     return tuple(
-        margin_certificate(TwoLayerParams(a[k], W[k]), data.X[:, :-1], data.y, weights=weights[k])
+        margin_certificate(
+            TwoLayerParams(a[k], W[k]), data.X[:, :-1], data.y, weights=weights[k], time_s=EACH_S
+        )
         for k in sorted({*range(0, last, every), last})
     )

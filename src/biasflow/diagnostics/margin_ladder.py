@@ -10,6 +10,7 @@ import numpy as np
 
 from .._core.arguments import Array, row_lengths
 from .._core.results import Bracket, Limit
+from .._numerics.deadlines import MOMENT
 from ..limits import l1_max_margin
 from ..limits.neurons.best_neuron import SearchOracle, in_units
 from ..limits.neurons.columns import Neurons
@@ -86,15 +87,15 @@ def polish_steps(
     neurons, masses = unit_neurons(a, W)
     if data.y.size * len(neurons) > MOST_ENTRIES or time.monotonic() > deadline:
         return None
-    network, p, level = _best_masses(neurons, data)
+    network, p, level = _best_masses(neurons, data, deadline)
     balanced = _margin(as_network(neurons, masses), data)
     rows, unit = in_units(data.rows / 2)
-    oracle = SearchOracle(rows, np.random.default_rng([STREAM, key]), RESTARTS)
+    oracle = SearchOracle(rows, np.random.default_rng([STREAM, key]), RESTARTS, deadline)
     answer = oracle.best(p * data.y, neurons, 0.0)
     best = answer.neurons.chosen(np.array([0]))
     gain = float(np.ldexp(answer.values[0], unit))
     more = neurons.joined(best) if gain > level * (1 + len(neurons) * EPS) else neurons
-    further = _best_masses(more, data)[0] if len(more) > len(neurons) else network
+    further = _best_masses(more, data, deadline)[0] if len(more) > len(neurons) else network
     steps = [own, balanced, _margin(network, data), _margin(further, data)]
     own, balanced, polished, longer = np.maximum.accumulate(steps)
     violation = max(gain / level - 1, 0.0) if level > 0 else np.inf
@@ -111,10 +112,14 @@ def polish_steps(
     )
 
 
-def _best_masses(neurons: Neurons, data: Labelled) -> tuple[TwoLayerParams, Array, float]:
+def _best_masses(
+    neurons: Neurons, data: Labelled, deadline: float
+) -> tuple[TwoLayerParams, Array, float]:
     """A network on these neurons of the largest margin, the samples' weights, and the margin that
     no masses exceed."""
-    found = l1_max_margin(data.y[:, None] * neurons.features(data.rows / 2))
+    left = max(deadline - time.monotonic(), MOMENT)
+    Z = data.y[:, None] * neurons.features(data.rows / 2)
+    found = l1_max_margin(Z, time_s=left)
     masses = np.asarray(found.value)
     return as_network(neurons, masses), found.stats["weights"], found.certificate.upper
 

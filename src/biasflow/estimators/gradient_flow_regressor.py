@@ -113,7 +113,7 @@ class GradientFlowRegressor(RegressorMixin, BaseEstimator):
         """The limit, whatever the labels; where nothing is left to choose, the only solution."""
         potential, only = DiagonalNetwork(self.depth).potential(**self._start()), system.solution
         A, b = (system.A, system.b) if only is None else (np.eye(only.size), only)
-        found = as_far_as_found(lambda: limit(MirrorProblem(potential, A, b)))
+        found = as_far_as_found(lambda: limit(MirrorProblem(potential, A, b), time_s=self.time_s))
         self.certificate_, self.error_ = found.certificate, 0.0
         warn_of_bound(self, "the divergence of its limit", found.certificate, ADVICE)
         return np.asarray(found.value) if only is None else only
@@ -127,7 +127,9 @@ class GradientFlowRegressor(RegressorMixin, BaseEstimator):
         flow = gradient_flow(problem, t1=until, times=[until], time_s=self.time_s, throw=False)
         beta = np.asarray(model.effective(flow.final))
         potential = model.potential(**self._start())
-        found = as_far_as_found(lambda: limit(MirrorProblem(potential, A, A @ beta)))
+        found = as_far_as_found(
+            lambda: limit(MirrorProblem(potential, A, A @ beta), time_s=self.time_s)
+        )
         self.certificate_, self.error_ = found.certificate, float(flow.predictor_error[-1])
         if not flow.result.success:
             warnings.warn(

@@ -183,7 +183,6 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         if self.norm not in NEURONS:  # with slack there is a second problem
             options["time_s"] = time_s / 2
         if self.norm in LINEAR:
-            options = options if self.norm == "l2" else {}
             return linear_separator(X, y, str(self.norm), self.bias, slack, options)
         if self.norm in NEURONS:
             options |= {"gap": self.gap} if self.norm == "f1" else {}

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._core.problems import Dataset
 from .._core.results import Limit, Trajectory
+from .._numerics.deadlines import RECORDED_S
 from ..data import clusters, sparse_regression, with_bias
 from ..flows import gradient_flow, limit, saddle_path
 from ..limits import min_l1, min_l2
@@ -38,7 +39,7 @@ def limit_point(
 ) -> xarray.Dataset:
     """`bf.limit` of a diagonal network."""
     data = sparse_regression(n, d, sparsity, noise_var, key=seed)
-    return _of_limit(data, limit(DiagonalNetwork(depth), data, scale=scale))
+    return _of_limit(data, limit(DiagonalNetwork(depth), data, scale=scale, time_s=RECORDED_S))
 
 
 def min_l1_point(
@@ -82,6 +83,7 @@ def gradient_flow_point(
         rtol=rtol,
         method=method,
         throw=False,
+        time_s=None,
     )
     return _of_flow(data, flow, model.effective(flow.final))
 

@@ -23,7 +23,8 @@ LOOSEN = {
     Result.STEP_LIMIT: "give an earlier t1 or a larger rtol",
     Result.STEP_TOO_SMALL: "give an earlier t1 or a larger rtol",
     Result.UNRESOLVED: "take offsets out of the columns of X, or give t1",
-    Result.TIME_LIMIT: "give a longer time_s, an earlier t1 or a larger rtol",
+    Result.TIME_LIMIT: "`error.partial.resume(time_s=300)` goes on from there; or give a longer "
+    "time_s, an earlier t1 or a larger rtol",
     Result.UNCHECKED: "give a longer time_s, an earlier t1 or a larger rtol",
 }
 """What may help where a flow gave up."""

@@ -154,14 +154,14 @@ def _of_networks(problem: Problem, time_s: float) -> Limit[Any]:
             )
         return dataclasses.replace(margin, source=DIRECTION)
     if isinstance(loss, MarginLoss | SmoothMargin) and isinstance(model, DiagonalNetwork):
-        return _separable(problem)
+        return _separable(problem, time_s)
     raise RefusedError(
         f"limit: no theorem here says where a {type(model).__name__} goes under "
         f"{type(loss).__name__}; bf.gradient_flow and bf.train follow it"
     )
 
 
-def _separable(problem: Problem) -> Limit[Any]:
+def _separable(problem: Problem, time_s: float) -> Limit[Any]:
     """The direction of a diagonal network on separable data; value: β/‖β‖₁."""
     model, data = problem.model, problem.data
     if model.depth > 2:
@@ -175,7 +175,7 @@ def _separable(problem: Problem) -> Limit[Any]:
         raise RefusedError(f"limit: {reason}")
     separable.needs_separation(problem)
     Z = problem.loss.checked(data.y)[:, None] * data.X
-    found = l1_max_margin(np.hstack([Z, -Z]))
+    found = l1_max_margin(np.hstack([Z, -Z]), time_s=time_s)
     a = found.value[: data.d] - found.value[data.d :]
     stats = {**found.stats, "support": np.flatnonzero(a)}
     return dataclasses.replace(

@@ -25,7 +25,7 @@ from .._core.problems import (
 )
 from .._core.results import Trajectory
 from .._numerics.cores import in_threads
-from .._numerics.deadlines import Deadline, deadline_of
+from .._numerics.deadlines import FLOW_S, Deadline, deadline_of
 from .._numerics.flow_frame import FlowRequest
 from ..errors import InputError, RefusedError, unknown
 from ..losses import Loss, SquareLoss
@@ -374,7 +374,7 @@ def gradient_flow(
     *,
     log_norm: float | None = None,
     log_scale: ArrayLike | None = None,
-    time_s: float | None = None,
+    time_s: float | None = FLOW_S,
     branch: int | Sequence[int] = 0,
     starts: Iterable[Any] | None = None,
 ) -> Any:
@@ -418,8 +418,8 @@ def gradient_flow(
         States are then zero as long as they are below float range; polar(t) has unit neurons and
         logarithms of their norms, and log_norms these at every time saved (T, m).
     time_s : float, optional
-        Seconds after which it gives up where it is, compilation not counted; most of it is for its
-        error, which is not finite where it is not known.
+        Seconds after which it gives up where it is, compilation not counted; None for none. Most
+        of it is for its error, which is not finite where it is not known.
     branch : int or sequence of int
         `Events(branch=…)`: where Filippov's solution is not unique (`Trajectory.unique` is False),
         stats['branches'] has the moments from which a neuron could go several ways, each a Branch,

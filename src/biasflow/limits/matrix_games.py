@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from .._core.arguments import Array, matrix
+from .._core.arguments import Array, matrix, positive_float
 from .._core.results import Certificate, Limit
 from .._numerics.exact_sums import as_integers, rounded_down
 from ..errors import ConvergenceError
@@ -42,7 +43,7 @@ class Game:
     upper: float
 
 
-def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
+def l1_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
     """γ₁^(m) = max_{a ≥ 0, Σa = 1} min_i (Za)_i for signed features z_ij = y_iφ(θ_j, x_i) (C,
     Proposition 6).
 
@@ -54,6 +55,8 @@ def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
     Parameters
     ----------
     Z : array of shape (n, m)
+    time_s : float
+        Seconds after which the bracket is what is known by then.
 
     Returns
     -------
@@ -68,11 +71,12 @@ def l1_max_margin(Z: ArrayLike) -> Limit[Array]:
     0.75 [0.75 0.25]
     """
     Z = matrix("Z", Z)
-    game = _proposed(Z)
+    end = time.monotonic() + positive_float("time_s", time_s)
+    game = _proposed(Z, end)
     lower, upper = exact_bounds(Z, game.a, game.p)
     residual = 0.0
     if not _narrow(lower, upper):
-        found = exact_game(as_integers(Z).entries)
+        found = exact_game(as_integers(Z).entries, end)
         if found is not None:
             game = replace(game, a=shares(found.a), p=shares(found.p))
             value, reached = (
@@ -98,10 +102,10 @@ def _narrow(lower: float, upper: float) -> bool:
     return upper - lower <= EXACT * max(abs(lower), abs(upper))
 
 
-def _proposed(Z: Array) -> Game:
+def _proposed(Z: Array, deadline: float) -> Game:
     """What float64 says, uniform weights where it gives up."""
     try:
-        return solve_game(Z)
+        return solve_game(Z, deadline=deadline)
     except ConvergenceError:
         return Game(
             np.full(Z.shape[1], 1 / Z.shape[1]),
@@ -129,36 +133,39 @@ def _exact_least(part: Array, weights: Array) -> Fraction:
     return least * Fraction(2) ** entries.exponent
 
 
-def solve_game(Z: Array, unit: float | None = None, time_s: float = np.inf) -> Game:
-    """Both sides' optimal strategies. unit: an estimate of the value, to scale by."""
+def solve_game(Z: Array, unit: float | None = None, deadline: float = math.inf) -> Game:
+    """Both sides' optimal strategies, or the best met before the deadline, by time.monotonic().
+    unit: an estimate of the value, to scale by."""
     size = float(np.max(np.abs(Z)))
     if size == 0:
         return Game(
             np.full(Z.shape[1], 1 / Z.shape[1]), np.full(Z.shape[0], 1 / Z.shape[0]), 0.0, 0.0
         )
-    game = _program(Z, max(unit or size, LEAST_UNIT * size), time_s)
+    game = _program(Z, max(unit or size, LEAST_UNIT * size), deadline)
     value = max(abs(game.lower), abs(game.upper))
-    if unit is None and LEAST_UNIT * size < value < SMALL * size:
-        game = _better(Z, game, _program(Z, value, time_s))
+    small = unit is None and LEAST_UNIT * size < value < SMALL * size
+    if small and time.monotonic() < deadline:
+        game = _better(Z, game, _program(Z, value, deadline))
     return _better(Z, game, _on_support(Z, game))
 
 
-def _program(Z: Array, unit: float, time_s: float) -> Game:
+def _program(Z: Array, unit: float, deadline: float) -> Game:
     """max t subject to Za ≥ t·unit, Σa = 1, a ≥ 0."""
     n, m = Z.shape
     cost, rows = np.append(np.zeros(m), -1.0), np.hstack([-Z / unit, np.ones((n, 1))])
     total, bounds = np.append(np.ones(m), 0.0)[None], [(0, None)] * m + [(None, None)]
-    began = time.monotonic()
     for method, tolerance in ATTEMPTS:
         options = {
             "primal_feasibility_tolerance": tolerance,
             "dual_feasibility_tolerance": tolerance,
         }
-        if np.isfinite(time_s):
-            options["time_limit"] = max(time_s - (time.monotonic() - began), 0.05)
+        if deadline < math.inf:
+            options["time_limit"] = max(deadline - time.monotonic(), 0.05)
         found = linprog(cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options)
         if found.x is not None and found.status in (0, 1):
             return _game(Z, found.x[:m], -found.ineqlin.marginals)
+        if time.monotonic() > deadline:
+            break
     raise ConvergenceError(f"linear program: {found.message}")
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -25,7 +24,7 @@ from .._core.results import Enclosure
 from .._numerics.exact_sums import as_integers, root_bounds, rounded_down
 
 MOST_WORK = 2e7
-"""Products of 64 bits by 64 that a game may take where no time is given: some seconds."""
+"""Products of 64 bits by 64 that one game of a margin may take: some seconds."""
 SPARE = 64
 """Bits of a direction beyond those that inputs of opposite labels cancel."""
 MOST_BITS = 4096
@@ -46,9 +45,11 @@ class ExactGame:
     value: Fraction
 
 
-def exact_game(W: Any, ended: Callable[[], bool] | None = None) -> ExactGame | None:
-    """The value of the game of integers W (n, m); None where `ended` says so, or the work is too
-    much.
+def exact_game(
+    W: Any, deadline: float = math.inf, most_work: float = MOST_WORK
+) -> ExactGame | None:
+    """The value of the game of integers W (n, m); None where the deadline, by time.monotonic(), is
+    over, or the work is too much.
 
     With entries moved above zero: max Σp subject to Wᵀp ≤ 1, p ≥ 0, from p = 0. The largest slope
     enters, after a step without progress the first (Bland's rule, which does not cycle).
@@ -70,7 +71,7 @@ def exact_game(W: Any, ended: Callable[[], bool] | None = None) -> ExactGame | N
             key=lambda i: (Fraction(T[i, n], T[i, c]), rows[i]),
         )
         work += T.size * (1 + unit.bit_length() / 64) ** 2
-        if work > MOST_WORK if ended is None else ended():
+        if work > most_work or time.monotonic() > deadline:
             return None
         progress, pivot = T[r, n] > 0, T[r, c]
         row, column = T[r].copy(), T[:, c].copy()
@@ -127,7 +128,8 @@ def line_bracket(rows: Array, y: Array, gap: float, deadline: float) -> LineBrac
         listed = sorted(columns)
         game = exact_game(
             _features([X[i] for i in active], labels[active], listed),
-            lambda: time.monotonic() > deadline,
+            deadline,
+            math.inf,
         )
         if game is None:
             break

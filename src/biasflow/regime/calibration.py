@@ -32,6 +32,7 @@ import numpy as np
 
 from .._core.arguments import Array
 from .._core.trees import leaf_map
+from .._numerics.deadlines import RECORDED_S
 from .._numerics.double_precision import jax_in_double
 from ..data import sparse_regression
 from ..flows import limit
@@ -80,7 +81,7 @@ def diagonal_runs(
         rich = min_l1(data.X, data.y).value
         for scale in scales:
             start = model.init(scale, dim=d)
-            beta = limit(model, data, scale=scale).value
+            beta = limit(model, data, scale=scale, time_s=RECORDED_S).value
             root = np.sqrt(beta**2 / 4 + scale**4)  # w₊w₋ = α²
             end = DiagonalParams(np.sqrt(root + beta / 2), np.sqrt(root - beta / 2))
             kernel = tangent_kernel_limit(model, data, start).value

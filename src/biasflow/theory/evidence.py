@@ -130,7 +130,7 @@ class Evidence:
         p = self.problem
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)
-        return limit(p.model, p.data, p.loss, start=p.start)
+        return limit(p.model, p.data, p.loss, start=p.start, time_s=self.time_left)
 
     @cached_property
     def path(self) -> Trajectory:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
+from ..._numerics.deadlines import RECORDED_S
 from ...data import clusters, with_bias
 from ...flows import gradient_flow
 from ...limits import FeatureClassifier, f1_max_margin, f2_max_margin
@@ -43,7 +44,10 @@ def point(
     import xarray
 
     points, unit = clusters(n, k=k, key=seed), TwoLayer(m, 3).init(1.0, key=seed, balanced=False)
-    f1, f2 = f1_max_margin(points.X, points.y), f2_max_margin(points.X, points.y)
+    f1, f2 = (
+        f1_max_margin(points.X, points.y, time_s=RECORDED_S),
+        f2_max_margin(points.X, points.y, time_s=RECORDED_S),
+    )
     run = margin_ascent(with_bias(points), scaled(unit, scales[0]), steps)
     times = np.geomspace(1.0, end, POINTS)
     flows = [
@@ -54,6 +58,7 @@ def point(
             scaled(unit, scale),
             times=times,
             rtol=rtol,
+            time_s=None,
         )
         for scale in scales
     ]
@@ -94,7 +99,7 @@ def elapsed(steps: Array) -> Array:
 
 def output_layer(points: Dataset, directions: Array, steps: int) -> dict[str, Any]:
     """γ₂^(m) of these neurons, and where training them leads, in its units."""
-    limit = f2_max_margin(points.X, points.y, features=directions)
+    limit = f2_max_margin(points.X, points.y, features=directions, time_s=RECORDED_S)
     start, data = TwoLayerParams(np.zeros(len(directions)), directions), with_bias(points)
     run, authors = (
         margin_ascent(data, start, steps, step, training="output")

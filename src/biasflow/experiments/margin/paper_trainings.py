@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.arguments import one_of
 from ..._core.problems import Dataset
 from ..._core.results import Trajectory
+from ..._numerics.deadlines import RECORDED_S
 from ...data import clusters, with_bias
 from ...limits import f1_max_margin, f2_max_margin
 from ...models import TwoLayerParams
@@ -157,7 +158,7 @@ def _kernel(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     values = []
     for case in cases:
         data, test = samples(case), samples(case, draw=1)
-        limit = f2_max_margin(data.X, data.y)
+        limit = f2_max_margin(data.X, data.y, time_s=RECORDED_S)
         values.append(
             {"test_error": error_rate(limit.value(test.X), test), "margin": limit.objective}
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._numerics.deadlines import RECORDED_S
 from ...data import clusters, with_bias
 from ...flows import gradient_flow
 from ...limits import f1_max_margin, tangent_max_margin
@@ -36,11 +37,13 @@ def point(
 
     points, start = clusters(n, k=k, key=seed), antisymmetric(m, sigma, seed)
     model, data = TwoLayer(m, 3), with_bias(points)
-    f1 = f1_max_margin(points.X, points.y)
+    f1 = f1_max_margin(points.X, points.y, time_s=RECORDED_S)
     tangent = tangent_max_margin(model, start, data.X, data.y)
     tangent_values = on_square(lambda X: tangent.value(augmented(X)))
     times = np.geomspace(FIRST_FRAME / sigma**2, end, frames)
-    flow = gradient_flow(model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol)
+    flow = gradient_flow(
+        model, data, SmoothMargin(), start, times=np.append(0.0, times), rtol=rtol, time_s=None
+    )
     states = [TwoLayerParams(a, W) for a, W in zip(*flow.states, strict=True)][1:]
     values = np.array([on_square(lambda X, w=w: model(w, augmented(X))) for w in states])
     f1_values = on_square(f1.value)

@@ -53,8 +53,8 @@ def point(seed: int, n: int, d: int, m: int, alpha: float) -> xarray.Dataset:
     import xarray
 
     problem = random_problem(n, d, m, alpha, seed)
-    flow = gradient_flow(problem, rtol=RTOL)
-    bounds = convergence_bounds(problem, flow)
+    flow = gradient_flow(problem, rtol=RTOL, time_s=None)
+    bounds = convergence_bounds(problem, flow, time_s=None)
     times = SHARES * flow.times[-1]
     divergence, objective = measured(flow, times)
     curves = {

@@ -57,7 +57,7 @@ def point(k: int, seed: int, size: int, observed: int, alphas: list[float]) -> x
     curves = np.empty((6, len(alphas)))
     for place, alpha in enumerate(alphas):
         flow = gradient_flow(
-            problem.model, data, problem.loss, scaled(problem.start, alpha), rtol=RTOL
+            problem.model, data, problem.loss, scaled(problem.start, alpha), rtol=RTOL, time_s=None
         )
         M = problem.model.effective(flow.final)
         curves[:, place] = (

@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.look import COLOURS, MUTED, band, panels, titled
 from ..._core.problems import Problem
 from ..._core.results import Result
+from ..._numerics.deadlines import RECORDED_S
 from ...data import sparse_regression
 from ...errors import ConvergenceError
 from ...flows import limit
@@ -37,7 +38,7 @@ def point(
 
     data, model = sparse_regression(n, d, sparsity, 0.01, key=seed), DiagonalNetwork(2)
     problem = Problem(model, data, SquareLoss("half"), model.init(alpha, dim=d))
-    flow, l1 = limit(model, data, scale=alpha), min_l1(data.X, data.y)
+    flow, l1 = limit(model, data, scale=alpha, time_s=RECORDED_S), min_l1(data.X, data.y)
     step = 2 * share * stable_step(problem, flow.value)
     measured = dict.fromkeys(
         ("excess_l1", "alpha_on_support", "alpha_off_support", "distance"), np.nan

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
+from ..._numerics.deadlines import RECORDED_S
 from ...data import five_points, two_points
 from ...diagnostics import kinks
 from ...limits import kernel_interpolator, min_norm_interpolator, tangent_kernel, variation_norm
@@ -90,7 +91,7 @@ def references(data: Dataset, model: TwoLayer, start: TwoLayerParams) -> dict[st
     kernel = tangent_kernel(model, start, both)
     residual = data.y - model(start, data.X)
     coefficients = kernel_interpolator(kernel[: data.n, : data.n], residual).value
-    least = min_norm_interpolator(data.X, data.y)
+    least = min_norm_interpolator(data.X, data.y, time_s=RECORDED_S)
     on_grid = TwoLayer(least.value.a.size, 2)(least.value, with_bias(GRID))
     return {
         "lazy": ("x", model(start, with_bias(GRID)) + kernel[data.n :, : data.n] @ coefficients),

@@ -23,7 +23,9 @@ LEAST_SADDLE_LOSS = 0.05
 
 def flow_at(data: Dataset, model: TwoLayer, start: TwoLayerParams, iterations: Array) -> Trajectory:
     """B's flow, saved at the times of these iterations of the authors' code."""
-    return gradient_flow(model, data, SquareLoss("half-mean"), start, times=ITERATION * iterations)
+    return gradient_flow(
+        model, data, SquareLoss("half-mean"), start, times=ITERATION * iterations, time_s=None
+    )
 
 
 def turning_points(flow: Trajectory) -> dict[str, float]:

@@ -78,7 +78,7 @@ def point(scale: float, seed: int, labels: list[float], d: int, m: int) -> xarra
     limit = saddle_limit(data, unit)
     start = TwoLayerParams(scale * unit.a, scale * unit.W)
     objective = SquareLoss("half-mean")
-    flow = gradient_flow(model, data, objective, start)
+    flow = gradient_flow(model, data, objective, start, time_s=None)
     clock = -np.log(scale) / pulls(data.y)[1]
     shown = np.linspace(0, LAST_TIME, POINTS + 1)
     states = [flow.at(min(tau * clock, flow.times[-1])) for tau in shown]

@@ -30,7 +30,7 @@ def point(log: float, seed: int, n: int, d: int, sparsity: int) -> xarray.Datase
     data = sparse_regression(n, d, sparsity, 0.01, key=seed)
     path = saddle_path(data.X, data.y)
     tau = np.geomspace(0.5 * path.times[1], 1.5 * path.times[-1], TIMES)
-    flow = mirror_flow(Hypentropy(log_alpha=-log), data.X, data.y, times=log * tau)
+    flow = mirror_flow(Hypentropy(log_alpha=-log), data.X, data.y, times=log * tau, time_s=None)
     found, limit = lasso_gap(flow), lasso_gap(path, tau)
     excess = [
         (objective(data.X, data.y, beta, penalty) - least_objective(data.X, data.y, penalty)[0])

@@ -47,7 +47,7 @@ def point(start: int, key: int, width: int, log_norm: float) -> xarray.Dataset:
     begin = start_of(start, width, key)
     model = TwoLayer(begin.a.size, 2)
     problem = Problem(model, Dataset(X, Y), SmoothMargin(), begin)
-    flow = gradient_flow(problem, log_norm=log_norm)
+    flow = gradient_flow(problem, log_norm=log_norm, time_s=None)
     assert flow.log_norm is not None
     marks = np.linspace(np.max([flow.log_norm[0], 2.0]), log_norm, TIMES)
     chosen = np.searchsorted(flow.log_norm[:-1], marks)

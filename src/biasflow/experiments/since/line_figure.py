@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.look import COLOURS, MUTED, panels, titled
+from ..._numerics.deadlines import RECORDED_S
 from ...limits import line_interpolants
 from ...sweeps.grids import Grid
 from ..experiment import Experiment
@@ -34,7 +35,7 @@ def point(variant: int, shift: float) -> xarray.Dataset:
     import xarray
 
     penalised, skip = variant >= 2, variant % 2 == 0
-    found = line_interpolants(X + shift, Y, penalise_bias=penalised, skip=skip)
+    found = line_interpolants(X + shift, Y, penalise_bias=penalised, skip=skip, time_s=RECORDED_S)
     low, high = found.envelope(SEEN + shift)
     kinks, heights = np.full((2, MOST_KINKS), np.nan)
     kinks[: found.value.kinks.size] = found.value.kinks - shift

@@ -64,7 +64,7 @@ def point(depth: int, mixings: tuple[float, ...]) -> xarray.Dataset:
     model = DiagonalNetwork(depth)
     loss = SquareLoss("half")
     problem = Problem(model, Dataset(X, Y), loss, model.init(ALPHA, dim=3))
-    flow = gradient_flow(problem, method="weights")
+    flow = gradient_flow(problem, method="weights", time_s=None)
     end = model.effective(flow.final)
     gaps = np.empty((2, len(mixings)))
     for k, mixing in enumerate(mixings):

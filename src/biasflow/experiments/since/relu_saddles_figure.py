@@ -43,10 +43,13 @@ def point(data: str, logs: tuple[float, ...]) -> xarray.Dataset:
 
     own, model, key = samples(data)
     start, loss = model.init(1.0, key=key), SquareLoss("half-mean")
-    path = relu_saddle_path(own, start, loss)
+    path = relu_saddle_path(own, start, loss, time_s=None)
     tau = np.linspace(0, SEEN * float(path.times[-1]), TIMES)
     flows = np.array(
-        [gradient_flow(Problem(model, own, loss, start, -T), times=tau[1:] * T).loss for T in logs]
+        [
+            gradient_flow(Problem(model, own, loss, start, -T), times=tau[1:] * T, time_s=None).loss
+            for T in logs
+        ]
     )
     angle = np.linspace(-180, 180, CIRCLE)
     u = np.stack([np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))], axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core.look import COLOURS, MUTED, panels, titled
 from ..._core.problems import Dataset, Problem
+from ..._numerics.deadlines import RECORDED_S
 from ...flows import direction_path
 from ...limits import l1_max_margin, l2_max_margin
 from ...losses import ExponentialLoss
@@ -39,10 +40,10 @@ def point(log10_scale: float, key: int) -> xarray.Dataset:
     Z = data.y[:, None] * data.X
     problem = Problem(DiagonalNetwork(2), data, ExponentialLoss(), scale=10.0**log10_scale)
     begin = np.log(2.0 * data.d) + 2 * log10_scale * np.log(10.0)
-    path = direction_path(problem, begin + ADDED)
-    best = l1_max_margin(np.hstack([Z, -Z]))
+    path = direction_path(problem, begin + ADDED, time_s=None)
+    best = l1_max_margin(np.hstack([Z, -Z]), time_s=RECORDED_S)
     a = best.value[: data.d] - best.value[data.d :]
-    kernel = l2_max_margin(Z).value
+    kernel = l2_max_margin(Z, time_s=RECORDED_S).value
     kernel = kernel / np.sum(np.abs(kernel))
     added = path.log_norm - path.log_norm[0]
     _, first = np.unique(np.maximum.accumulate(added), return_index=True)

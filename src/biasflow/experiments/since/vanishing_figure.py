@@ -55,7 +55,7 @@ def point(depth: int, shape: float, decades: tuple[float, ...]) -> xarray.Datase
     for k, growth in enumerate(10.0 ** np.array(decades if shape == SHAPE else ())):
         log_alpha = -growth / 2 if depth == 2 else np.log(growth) / (2 - depth)
         fine = _near_jumps(path, float(tau[-1]))
-        flow = mirror_flow(potential_of(depth, log_alpha, c), X, Y, times=fine)
+        flow = mirror_flow(potential_of(depth, log_alpha, c), X, Y, times=fine, time_s=None)
         flows[k] = [flow.at(float(t)) for t in tau]
         distances[k], others[k] = _mean_distance(flow, path), _mean_distance(flow, plain)
     return xarray.Dataset(

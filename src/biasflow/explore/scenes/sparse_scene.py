@@ -34,6 +34,8 @@ from ..scene import (
     thawed,
 )
 
+LIMIT_S = 60.0
+"""Seconds for a limit and for bounds, which take milliseconds."""
 NO_STEP = -4.0
 """The exponent of the step size at which gradient flow is meant, and no descent is shown."""
 LEARNT = 1e-4
@@ -199,7 +201,7 @@ def limit_part(model: DiagonalNetwork, data: Dataset, exponent: float) -> dict[s
     norm."""
     from ...flows import limit
 
-    found = limit(model, data, log_scale=exponent * LOG10)
+    found = limit(model, data, log_scale=exponent * LOG10, time_s=LIMIT_S)
     rich, kernel = ends_of(frozen(data))
     return {
         "beta": rounded(found.value),
@@ -332,7 +334,7 @@ def bounds_part(problem: Problem, flow: Any, times: Array) -> dict[str, Any]:
     from ...diagnostics import convergence_bounds
 
     try:
-        found = convergence_bounds(problem, flow)
+        found = convergence_bounds(problem, flow, time_s=LIMIT_S)
     except BiasflowError as error:
         return {"objective": [], "sharp": [], "said": f"no bounds: {error}"}
     with np.errstate(divide="ignore"):
@@ -391,7 +393,7 @@ def limit_norms(key: Frozen, depth: int, exponent: float) -> tuple[float, float]
     inputs, labels = thawed(key)
     data, model = Dataset(inputs, labels), DiagonalNetwork(depth)
     try:
-        beta = limit(model, data, log_scale=exponent * LOG10).value
+        beta = limit(model, data, log_scale=exponent * LOG10, time_s=LIMIT_S).value
     except BiasflowError:
         return (None, None)  # type: ignore[return-value]
     return rounded(np.sum(np.abs(beta))), rounded(np.linalg.norm(beta))

@@ -24,7 +24,7 @@ from ..._core.former_names import renamed
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, leaves
-from ..._numerics.deadlines import Deadline
+from ..._numerics.deadlines import FLOW_S, Deadline
 from ..._numerics.flow_frame import CONVERGED, FlowRequest
 from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
 from ...limits.constraints import reduce_constraints, surely_independent
@@ -111,7 +111,7 @@ def mirror_flow(
     throw: bool = True,
     method: Any = None,
     *,
-    time_s: float | None = None,
+    time_s: float | None = FLOW_S,
 ) -> Trajectory[Array]:
     """d/dt ∇φ(β) = −∇L(Xβ) from β₀, L = ½‖Xβ − y‖² unless said otherwise.
 
@@ -139,7 +139,7 @@ def mirror_flow(
         'dual' takes any potential; 'compiled' the hypentropy and its multiples, much faster after
         some seconds of compilation once per machine.
     time_s : float, optional
-        Seconds after which it gives up, compilation not counted.
+        Seconds after which it gives up, compilation not counted; None for none.
 
     Returns
     -------

@@ -20,8 +20,9 @@ import numpy as np
 from ..._core.arguments import Array, Index, instance
 from ..._core.facts import Fact, Facts, Shown
 from ..._core.problems import Dataset, Problem, dataset
-from ..._core.results import Bracket, Trajectory
+from ..._core.results import Bracket, Result, Trajectory
 from ..._core.showing import drawing_room
+from ..._numerics.deadlines import FLOW_S, Deadline
 from ...errors import ConvergenceError, RefusedError
 from ...limits.neurons.extremal import extremal_of, is_silent
 from ...losses import SquareLoss, needs_square
@@ -133,6 +134,8 @@ def relu_saddle_path(
     start: TwoLayerParams,
     loss: SquareLoss | None = None,
     model: TwoLayer | None = None,
+    *,
+    time_s: float | None = FLOW_S,
 ) -> ReluSaddlePath:
     """The path of saddles of a ReLU network from λ·start as λ → 0, in the time τ = t/log(1/λ), on
     any data.
@@ -150,6 +153,8 @@ def relu_saddle_path(
         'half-mean' unless said otherwise.
     model : TwoLayer, optional
         Sets the activation.
+    time_s : float, optional
+        Seconds after which it gives up, compilation not counted; None for none.
 
     Returns
     -------
@@ -160,6 +165,8 @@ def relu_saddle_path(
     RefusedError
         Where two clusters arrive at the same time, a neuron hardly grows, a kink leaves the flow
         several ways on, or a cluster vanishes again.
+    ConvergenceError
+        Where time is over or jumps are too many; `partial` is the path up to there.
 
     Examples
     --------
@@ -179,16 +186,22 @@ def relu_saddle_path(
             f"relu_saddle_path: neuron {int(np.flatnonzero(uneven)[0])} is not balanced, |a| ≠ ‖w‖:"
             " which way it turns when it shrinks depends on λ; take model.init(balanced=True)"
         )
-    return _Course(data, model, loss, start).followed()
+    return _Course(data, model, loss, start, Deadline(time_s)).followed()
 
 
 class _Course:
     """The path so far."""
 
     def __init__(
-        self, data: Dataset, model: TwoLayer, loss: SquareLoss, start: TwoLayerParams
+        self,
+        data: Dataset,
+        model: TwoLayer,
+        loss: SquareLoss,
+        start: TwoLayerParams,
+        deadline: Deadline,
     ) -> None:
-        self.data, self.model, self.loss = data, model, loss
+        self.data, self.model, self.loss, self.deadline = data, model, loss, deadline
+        self.saddles: list[ReluSaddle] = []
         self.waiting: Index = np.flatnonzero(start.a)
         self.signs = np.sign(start.a)
         lengths = np.where(start.a == 0, 1.0, np.abs(start.a))
@@ -206,17 +219,16 @@ class _Course:
         return -np.asarray(self.loss.gradient(f, self.data.y))
 
     def followed(self) -> ReluSaddlePath:
-        saddles: list[ReluSaddle] = []
+        saddles = self.saddles
         tau, joining = 0.0, None
         while True:
             rates = self._jump(joining)
             first, wait = self._next(rates)
             saddles.append(self._saddle(tau, rates, first))
             if first is None:
-                kept = self.loss.normalisation
-                return ReluSaddlePath(tuple(saddles), self.model, self.data, kept)
+                return self._path()
             if len(saddles) > MOST:
-                raise ConvergenceError(f"relu_saddle_path: more than {MOST} jumps", saddles)
+                raise self._gave_up(f"more than {MOST} jumps")
             tau += wait
             self.leaving = saddles[-1].rate
             self.level[self.waiting] -= rates * wait
@@ -226,6 +238,13 @@ class _Course:
             arrived = self.waiting[together & (self.level[self.waiting] <= TIE)]
             self.joined = tuple(int(j) for j in arrived)
             self.waiting, joining = np.setdiff1d(self.waiting, arrived), first
+
+    def _path(self) -> ReluSaddlePath:
+        kept = self.loss.normalisation
+        return ReluSaddlePath(tuple(self.saddles), self.model, self.data, kept)
+
+    def _gave_up(self, why: str) -> ConvergenceError:
+        return ConvergenceError(f"relu_saddle_path: {why}", self._path())
 
     def _jump(self, joining: int | None) -> Array:
         """To the next stationary point; directions of the neurons that wait are set, their rates
@@ -247,7 +266,17 @@ class _Course:
         late = SEED * self.size / self.leaving if new else 0.0
         for stay in STAYS:
             end = (late + stay) / self.size
-            flow = gradient_flow(problem, t1=end, times=np.array([end - stay / 2 / self.size, end]))
+            flow = gradient_flow(
+                problem,
+                t1=end,
+                times=np.array([end - stay / 2 / self.size, end]),
+                throw=False,
+                time_s=self.deadline.left,
+            )
+            if not flow.result.success:
+                jumps = len(self.saddles)
+                longer = "; give a longer time_s" if flow.result is Result.TIME_LIMIT else ""
+                raise self._gave_up(f"after {jumps} jumps, {flow.result.value}{longer}")
             trouble = self._unsettled(flow, old + len(new))
             if not trouble:
                 return self._settle(flow, old + len(new))

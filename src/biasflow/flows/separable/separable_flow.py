@@ -26,7 +26,7 @@ from ..._core.facts import Fact, Facts, Shown
 from ..._core.problems import Problem
 from ..._core.results import Result, Trajectory
 from ..._core.showing import drawing_room
-from ..._numerics.deadlines import Deadline
+from ..._numerics.deadlines import FLOW_S, Deadline
 from ..._numerics.flow_frame import FlowRequest
 from ...errors import ConvergenceError, InputError, RefusedError
 from ...limits import l1_max_margin
@@ -310,7 +310,7 @@ def direction_path(
     log_norm: float = 1e5,
     *,
     rtol: float = RTOL,
-    time_s: float | None = None,
+    time_s: float | None = FLOW_S,
 ) -> DirectionPath:
     """The direction β/‖β‖₁ along gradient flow of a diagonal network of depth two, to any norm.
 
@@ -326,7 +326,7 @@ def direction_path(
     rtol : float
         Relative error of β allowed per step.
     time_s : float, optional
-        Seconds after which it gives up.
+        Seconds after which it gives up; None for none.
 
     Returns
     -------

@@ -45,6 +45,11 @@ class Effort:
     stalled: int = 100
     """Rounds without better bounds after which no more digits are to be had."""
 
+    @property
+    def last_until(self) -> float:
+        """When the last program, over all neurons, ends."""
+        return (self.search_until + self.proof_until) / 2
+
 
 @dataclass(eq=False)
 class LevelBracket:
@@ -125,7 +130,7 @@ def generate(
             columns = columns.joined(search.better(first, columns))
         columns = _rounds(search, columns)
         bracket.met = len(columns)
-        last = master.last(columns, effort.search_until) if bracket.gap > effort.gap else None
+        last = master.last(columns, effort.last_until) if bracket.gap > effort.gap else None
         if last is not None:
             bracket.reach(last)
     except KeyboardInterrupt:

@@ -24,7 +24,7 @@ from .best_neuron import SearchOracle, exact_effort, in_units
 from .column_generation import Effort, LevelBracket, generate
 from .columns import Neurons, neurons_along
 from .labelled_inputs import Labelled, read_labelled, without_bias
-from .masters import LAST_S, MarginMaster
+from .masters import MarginMaster
 
 EPS = float(np.finfo(float).eps)
 LARGE = 3000
@@ -38,9 +38,11 @@ START = 100
 """Random neurons of either sign to begin with."""
 RESTARTS = 60
 """Random starts of either sign in a round."""
-PROOF_SHARE, PROOF_S = 0.15, 1.5
-"""Share of the budget, and at least so many seconds, that the search for a proof may take beyond
-it, where faces are too many."""
+SEARCH = 0.75
+"""Share of the time after which no new round of the search starts; the last program and a proof,
+where faces are too many, take the rest."""
+LINE_S = 0.5
+"""Seconds that rationals are given at least, where inputs lie on a line."""
 
 
 @keyword_only("gap", "time_s", "key")
@@ -118,7 +120,7 @@ def largest_margin(
     found = as_limit(margin_bracket(data, gap, time_s, key, extra), data, gap)
     if found.certificate.kind == "exact" or data.rows.shape[1] > 2 or not data.biased:
         return found
-    return _on_a_line(found, data, gap, max(began + time_s, time.monotonic() + LAST_S))
+    return _on_a_line(found, data, gap, max(began + time_s, time.monotonic() + LINE_S))
 
 
 def margin_bracket(
@@ -127,12 +129,12 @@ def margin_bracket(
     """Column generation from random neurons, and `extra` ones, in units of ½(x, 1)."""
     rows, unit = in_units(data.rows / 2)
     rng = np.random.default_rng([STREAM, key])
-    oracle = SearchOracle(rows, rng, RESTARTS)
+    begun = time.monotonic()
+    effort = Effort(gap, gap, begun + SEARCH * time_s, begun + time_s)
+    oracle = SearchOracle(rows, rng, RESTARTS, effort.search_until)
     u = rng.standard_normal((START, rows.shape[1]))
     columns = neurons_along(u).both_ways()
     columns = columns if extra is None else extra.joined(columns)
-    end = time.monotonic() + time_s
-    effort = Effort(gap, gap, end, end + max(PROOF_SHARE * time_s, PROOF_S))
     first = first_weights(data) * data.y
     master, bracket = MarginMaster(rows, data.y, first), first_bracket(rows, data.y)
     generate(master, oracle, columns, bracket, effort, first)

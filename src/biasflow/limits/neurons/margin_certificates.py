@@ -178,8 +178,8 @@ def _largest_gain(
     if not np.any(signed):
         return 0.0, "exact", 0.0
     rows, unit = in_units(data.rows / 2)
-    oracle = SearchOracle(rows, np.random.default_rng([STREAM, key]), RESTARTS)
     deadline = time.monotonic() + time_s
+    oracle = SearchOracle(rows, np.random.default_rng([STREAM, key]), RESTARTS, deadline)
     answer = oracle.verified(signed, no_neurons(rows.shape[1]), 0.0, deadline)
     found = float(np.ldexp(answer.maximum, unit))
     if answer.kind == "exact":

@@ -35,8 +35,6 @@ FIRST_SAMPLES = 30
 MANY_SAMPLES = 300
 """Samples from which on the first game begins with those that a guess gives weight: of fewer, the
 games in which others join cost as much as one over all."""
-LAST_S = 2.0
-"""Seconds that the last game over all neurons may take beyond the budget."""
 ATTEMPTS = (("highs", 1e-10), ("highs-ds", 1e-9), ("highs-ds", 1e-7), ("highs-ipm", 1e-7))
 """HiGHS with its tightest tolerance first; where it gives up on nearly dependent neurons, looser
 ones: Newton adds the digits."""
@@ -99,7 +97,6 @@ class MarginMaster(Master):
         return reached
 
     def last(self, columns: Neurons, deadline: float) -> ReachedLevel | None:
-        deadline = max(deadline, time.monotonic() + LAST_S)
         return self._played(columns, self.active, deadline)[0]
 
     def _played(
@@ -117,7 +114,7 @@ def _game_on(Z: Array, active: Mask, unit: float | None, deadline: float) -> tup
     those far above it leave."""
     active = active.copy()
     while True:
-        small = solve_game(Z[active], unit, deadline - time.monotonic())
+        small = solve_game(Z[active], unit, deadline)
         margins = Z @ small.a
         below = ~active & (margins < small.lower - BELOW * abs(small.lower))
         if not np.any(below) or time.monotonic() > deadline:

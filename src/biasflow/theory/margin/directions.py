@@ -6,6 +6,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
+from ..._numerics.deadlines import RECORDED_S
 from ...limits import f1_max_margin, l1_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
@@ -141,7 +142,7 @@ def _features(data: Dataset, u: Array) -> Array:
 def _over(data: Dataset, u: Array) -> tuple[float, float, float]:
     """γ₁^(m) by the library, the margin of its masses, and the largest gain of its weights."""
     Z = _features(data, u)
-    found = l1_max_margin(Z)
+    found = l1_max_margin(Z, time_s=RECORDED_S)
     a, p = np.maximum(found.value, 0.0), np.maximum(found.stats["weights"], 0.0)
     total = float(np.sum(a))
     margin = float(np.min(Z @ a)) / total if total > 0 else 0.0

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.results import Limit
+from ..._numerics.deadlines import RECORDED_S
 from ...limits import l1_max_margin, l2_max_margin
 from ...training import FeatureAscent, feature_ascent
 from ..evidence import Evidence
@@ -39,7 +40,8 @@ class FixedFeatures:
     @cached_property
     def best(self) -> Limit[Array]:
         """γ₁^(m) or γ₂^(m) by the library."""
-        return l2_max_margin(self.Z) if self.output else l1_max_margin(self.Z)
+        solve = l2_max_margin if self.output else l1_max_margin
+        return solve(self.Z, time_s=RECORDED_S)
 
     @cached_property
     def bracket(self) -> tuple[float, float]:

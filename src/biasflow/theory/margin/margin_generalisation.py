@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
 from ..._core.results import Limit
+from ..._numerics.deadlines import RECORDED_S
 from ...diagnostics import interclass_distance, margin_bound
 from ...limits import f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
@@ -71,7 +72,7 @@ def _f1_values(family: Alternating) -> tuple[Array, list[Limit[Particles]], list
     for k in family.sizes:
         data = family.grid(k)
         ratios.append(_ratio(data, family.rank))
-        found.append(f1_max_margin(data.X, data.y, gap=EXACT))
+        found.append(f1_max_margin(data.X, data.y, gap=EXACT, time_s=RECORDED_S))
         margin, gain = _judged(found[-1], data) if family.rank > 1 else _line(k, family)
         stated = found[-1].objective
         lowest = min(lowest, stated / margin)
@@ -126,7 +127,10 @@ def _lem20(evidence: Evidence) -> tuple[Check, ...]:
     ratios, found, checks = _f1_values(family)
     ones = np.array([each.objective for each in found])
     twos = np.array(
-        [f2_max_margin(data.X, data.y).objective for data in map(family.grid, family.sizes)]
+        [
+            f2_max_margin(data.X, data.y, time_s=evidence.time_left / 2).objective
+            for data in map(family.grid, family.sizes)
+        ]
     )
     sized = "margins of exact solvers along the family"
     if family.rank > 1:
@@ -179,7 +183,7 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
     family: Alternating = evidence.problem
     r, k = family.rank, family.sizes[0]
     data = family.grid(k)
-    flat = f1_max_margin(data.X, data.y, gap=EXACT)
+    flat = f1_max_margin(data.X, data.y, gap=EXACT, time_s=evidence.time_left / 2)
     if not isinstance(flat.value, Particles):
         return (
             unknown_check(
@@ -273,7 +277,12 @@ def _union_term(family: Alternating) -> Check:
     else:
         grids = [family.grid(k) for k in family.sizes]
         ratios = np.array([_ratio(data, r) for data in grids])
-        margins = np.array([f1_max_margin(data.X, data.y, gap=EXACT).objective for data in grids])
+        margins = np.array(
+            [
+                f1_max_margin(data.X, data.y, gap=EXACT, time_s=RECORDED_S).objective
+                for data in grids
+            ]
+        )
     radius = float(np.max(np.linalg.norm(grids[0].X, axis=1)))
     supremum = margin_bound(grids[0].X, float(margins[0])).supremum
     factor = _union_factor(r)
@@ -300,7 +309,7 @@ def _kernel_half(family: Alternating) -> tuple[Check, ...]:
     r, expected = family.rank, (family.rank + 3) / 2
     grids = [family.grid(k) for k in family.sizes]
     ratios = np.array([_ratio(data, r) for data in grids])
-    margins = [f2_max_margin(data.X, data.y).objective for data in grids]
+    margins = [f2_max_margin(data.X, data.y, time_s=RECORDED_S).objective for data in grids]
     bounds = [
         margin_bound(data.X, gamma, space="F2") for data, gamma in zip(grids, margins, strict=True)
     ]
@@ -365,7 +374,7 @@ def _kernel_exponent(family: Alternating) -> tuple[float, float]:
         flat = family.grid(k)
         X = np.vstack([np.hstack([flat.X, np.full((flat.n, 1), z)]) for z in np.linspace(-1, 1, k)])
         ratios.append(_ratio(flat, family.rank))
-        margins.append(f2_max_margin(X, np.tile(flat.y, k)).objective)
+        margins.append(f2_max_margin(X, np.tile(flat.y, k), time_s=RECORDED_S).objective)
     return _extrapolated(np.array(ratios), np.array(margins))
 
 
@@ -378,7 +387,12 @@ def _first_terms(family: Alternating) -> tuple[Array, Array, Array]:
     else:
         grids = [family.grid(k) for k in family.sizes]
         ratios = np.array([_ratio(data, family.rank) for data in grids])
-        margins = np.array([f1_max_margin(data.X, data.y, gap=EXACT).objective for data in grids])
+        margins = np.array(
+            [
+                f1_max_margin(data.X, data.y, gap=EXACT, time_s=RECORDED_S).objective
+                for data in grids
+            ]
+        )
         errors = np.full(len(margins), EXACT)
     wide = (_repeated(data, 1) for data in grids)
     terms = [

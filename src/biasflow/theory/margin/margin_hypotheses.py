@@ -116,7 +116,9 @@ def _planar(problem: Any) -> str | None:
 def _with_margin(evidence: Evidence) -> str | None:
     data = inputs_of(evidence.problem)
     margin = remembered(
-        evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP)
+        evidence,
+        "loose γ₁",
+        lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP, time_s=evidence.time_left / 2),
     ).objective
     return None if margin > 0 else "the margin is zero to rounding: there is no bound"
 

@@ -173,16 +173,18 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     rows = augmented(data.X)
     K = circle_kernel(rows, rows)
-    found = given_limit(evidence) or f2_max_margin(data.X, data.y)
+    found = given_limit(evidence) or f2_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
     if not isinstance(found.value, KernelClassifier):
         return (
             unknown_check(
                 "γ₂", f"its classifier is a {type(found.value).__name__}, needs a KernelClassifier"
             ),
         )
-    p = (found.stats if "weights" in found.stats else f2_max_margin(data.X, data.y).stats)[
-        "weights"
-    ]
+    p = (
+        found.stats
+        if "weights" in found.stats
+        else f2_max_margin(data.X, data.y, time_s=evidence.time_left / 2).stats
+    )["weights"]
     upper = float(np.sqrt(np.maximum((p * data.y) @ K @ (p * data.y), 0.0)))
     noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
     largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))
@@ -224,16 +226,16 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
             QUADRATURE,
             null=1 - float(np.min(rival)) / upper,
         ),
-        *_random_features(data, K, found, noise),
-        _against_f1(data, found, error),
+        *_random_features(data, K, found, noise, evidence.time_left / 2),
+        _against_f1(data, found, error, evidence.time_left),
     )
 
 
 def _random_features(
-    data: Dataset, K: Array, found: Limit[object], noise: float
+    data: Dataset, K: Array, found: Limit[object], noise: float, time_s: float
 ) -> tuple[Check, ...]:
     """γ₂^(m) by plain sums over the neurons drawn, and how far it may be from γ₂."""
-    drawn = f2_max_margin(data.X, data.y, features=FEATURES)
+    drawn = f2_max_margin(data.X, data.y, features=FEATURES, time_s=time_s)
     hidden = np.maximum(augmented(data.X) @ drawn.value.directions.T, 0.0)
     a, p = drawn.value.weights, drawn.stats["weights"]
     upper = float(np.linalg.norm((p * data.y) @ hidden)) / np.sqrt(FEATURES)
@@ -291,8 +293,8 @@ def _random_features(
     )
 
 
-def _against_f1(data: Dataset, found: Limit[object], error: float) -> Check:
-    wide = f1_max_margin(data.X, data.y, gap=PROVEN_GAP)
+def _against_f1(data: Dataset, found: Limit[object], error: float, time_s: float) -> Check:
+    wide = f1_max_margin(data.X, data.y, gap=PROVEN_GAP, time_s=time_s)
     margin = float(np.min(measured_margins(wide.value, data)))
     quantity = "γ₂'s upper bound (C's norms lack a factor: γ₂ ≤ 2γ₁), over 2γ₁'s lower one"
     if margin <= 0:

@@ -88,11 +88,11 @@ def intervals_of(data: Dataset) -> Intervals:
     return Intervals(data.X[:, 0], data.y, half_width(data.X[:, 0], data.y))
 
 
-def population_margin(found: Intervals) -> tuple[Particles, Dataset, Array]:
+def population_margin(found: Intervals, time_s: float) -> tuple[Particles, Dataset, Array]:
     """ν, and λ as weights on places of 𝒳."""
     sample = found.ends
     for _ in range(ROUNDS):
-        best = f1_max_margin(sample.X, sample.y)
+        best = f1_max_margin(sample.X, sample.y, time_s=time_s)
         tried = found.bends(best.value)
         lacking = measured_margins(best.value, tried) < best.objective * (1 - LACKING_SHARE)
         if not np.any(lacking):
@@ -105,7 +105,7 @@ def population_margin(found: Intervals) -> tuple[Particles, Dataset, Array]:
 def _prop29(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     found = intervals_of(data)
-    measure, sample, weights = population_margin(found)
+    measure, sample, weights = population_margin(found, evidence.time_left)
     given = given_limit(evidence)
     if given is not None:
         if not isinstance(given.value, Particles):
@@ -127,7 +127,7 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
             ),
         )
     mean = float(weights @ measured_margins(measure, sample))
-    alone = f1_max_margin(data.X, data.y).value
+    alone = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2).value
     lost = (float(weights @ measured_margins(alone, sample)), found.margin(alone))
     return (
         Check("total mass of λ*", float(np.sum(weights)), "==", 1.0, error, witness=SUMMED),

@@ -79,7 +79,9 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
         throw=False,
         time_s=evidence.time_left / 2,
     )
-    best = measured_margins(f1_max_margin(data.X, data.y, gap=LOOSE_GAP).value, data)
+    best = measured_margins(
+        f1_max_margin(data.X, data.y, gap=LOOSE_GAP, time_s=evidence.time_left / 2).value, data
+    )
     turned = max(_between(problem, problem.start, w) for w in raw.states)
     owed = DIRECTION_ROUNDING + max(
         _between(problem, w, loose)

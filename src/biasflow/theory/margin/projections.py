@@ -179,7 +179,9 @@ def _projected(
     if not here > TELLING * SUM_ROUNDING * float(np.max(np.linalg.norm(augmented(data.X), axis=1))):
         return (unknown_check(quantity, "the projection leaves no margin that floats resolve"),)
     lifted = float(np.min(measured_margins(_lifted(found.value, frame), data)))
-    kernels = [f2_max_margin(each.X, each.y) for each in (data, flat)]
+    kernels = [
+        f2_max_margin(each.X, each.y, time_s=evidence.time_left / 3) for each in (data, flat)
+    ]
     rounding = SUM_ROUNDING * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / here
     return (
         Check(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
+from ..._numerics.deadlines import RECORDED_S
 from ...limits import KernelClassifier, f1_max_margin, f2_max_margin, l1_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
@@ -75,7 +76,7 @@ def _sparse(evidence: Evidence) -> tuple[Check, ...]:
             witness=VERTEX,
         ),
         _proven(data, solved.stats["weights"], upper, PROVEN_GAP + error + gap),
-        _smooth(data),
+        _smooth(data, evidence.time_left),
     )
 
 
@@ -93,7 +94,7 @@ def few_atoms(measure: Particles, data: Dataset) -> tuple[Particles, int]:
         * merged.signs
         / 2
     )
-    found = l1_max_margin(Z)
+    found = l1_max_margin(Z, time_s=RECORDED_S)
     masses = np.maximum(found.value, 0.0)
     kept = masses > LEAST_ATOM * np.sum(masses)
     few = Particles(
@@ -115,12 +116,12 @@ def _proven(data: Dataset, weights: Array, upper: float, error: float) -> Check:
     return Check(quantity, gain / upper, "==", 1.0, error, witness=CELLS)
 
 
-def _smooth(data: Dataset) -> Check:
+def _smooth(data: Dataset, time_s: float) -> Check:
     """How much slopes of the F2 classifier change within h: in proportion to h, where f is smooth;
     by as much, at a kink."""
     quantity, kernel = (
         "exponent in h of the largest change of slope of the F2 classifier",
-        f2_max_margin(data.X, data.y).value,
+        f2_max_margin(data.X, data.y, time_s=time_s).value,
     )
     if not isinstance(kernel, KernelClassifier):
         return unknown_check(quantity, "γ₂ is zero to rounding")

@@ -16,6 +16,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._core.results import Certificate, Limit, Trajectory
 from ..._core.trees import leaf_map, leaves
+from ..._numerics.deadlines import RECORDED_S
 from ...errors import ConvergenceError
 from ...flows import gradient_flow
 from ...limits import f1_max_margin, l1_max_margin, margin_kkt
@@ -70,7 +71,7 @@ class Trained:
         problem: Problem,
         given: Trajectory | None = None,
         limit: Limit | None = None,
-        time_s: float | None = None,
+        time_s: float = RECORDED_S,
     ) -> None:
         self.problem, self.given, self._limit, self.time_s = problem, given, limit, time_s
 
@@ -86,9 +87,9 @@ class Trained:
         return found if known or not found.result.success else self._followed(RTOL / 10)
 
     def _followed(self, rtol: float) -> Trajectory:
-        limit = None if self.time_s is None else self.time_s / 4
+        share = self.time_s / 4
         return gradient_flow(
-            self.problem, rtol=rtol, log_norm=LONG_LOG_NORM, throw=False, time_s=limit
+            self.problem, rtol=rtol, log_norm=LONG_LOG_NORM, throw=False, time_s=share
         )
 
     @cached_property
@@ -97,7 +98,7 @@ class Trained:
         proven over the whole sphere."""
         data, found = inputs_of(self.problem), self._limit
         if found is None and not self.squared:
-            found = f1_max_margin(data.X, data.y)
+            found = f1_max_margin(data.X, data.y, time_s=self.time_s / 2)
         if found is None and data.d == 1:
             with contextlib.suppress(ConvergenceError):
                 found = squared_f1_max_margin(data.X, data.y)
@@ -162,7 +163,10 @@ class Trained:
     @cached_property
     def polished(self) -> float:
         """The best margin of masses on the final directions, over γ₁: linear programming."""
-        return float(l1_max_margin(self.features(self.state(-1))).objective) / self.gamma
+        return (
+            float(l1_max_margin(self.features(self.state(-1)), time_s=self.time_s).objective)
+            / self.gamma
+        )
 
     def features(self, params: Any) -> Array:
         """y_iφ(θ_j, x_i) of the neurons that are not zero, balanced in the case of ReLUs, (n,

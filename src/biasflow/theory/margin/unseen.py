@@ -33,7 +33,11 @@ ROUNDING = 1e-12
 
 def _thm22(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    whole = remembered(evidence, "loose γ₁", lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP))
+    whole = remembered(
+        evidence,
+        "loose γ₁",
+        lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP, time_s=evidence.time_left / 2),
+    )
     bound = margin_bound(data.X, whole.objective, DELTA)
     for count in SUBSAMPLES:
         rows = data.X[:count]
@@ -92,7 +96,7 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
         if seen not in known:
             if evidence.time_left <= 1.0:
                 break
-            known[seen] = _trained(places, share, seen)
+            known[seen] = _trained(places, share, seen, evidence.time_left)
         wrong, margin = known[seen]
         if margin <= 0:
             return (
@@ -130,11 +134,13 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
     )
 
 
-def _trained(places: Dataset, share: Array, seen: tuple[int, ...]) -> tuple[float, float]:
+def _trained(
+    places: Dataset, share: Array, seen: tuple[int, ...], time_s: float
+) -> tuple[float, float]:
     """Error on the population and margin on the sample of the F1 max-margin classifier of the
     places that were seen."""
     index = np.array(seen)
-    found = f1_max_margin(places.X[index], places.y[index], gap=LOOSE_GAP)
+    found = f1_max_margin(places.X[index], places.y[index], gap=LOOSE_GAP, time_s=time_s)
     values = measured_margins(found.value, places)
     return float(np.sum(share[values < 0])), float(np.min(values[index]))
 

@@ -221,7 +221,9 @@ def _same_curve(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     at = chosen[m.times[chosen] > 0]
     p = evidence.mirror
     try:
-        other = mirror_flow(p, times=m.times[at], rtol=1e-10, throw=False)
+        other = mirror_flow(
+            p, times=m.times[at], rtol=1e-10, throw=False, time_s=evidence.time_left / 2
+        )
     except BiasflowError as reason:
         return unknown_check(name, f"the flow in ν: {reason}")
     if len(other.times) == 0:

@@ -150,7 +150,7 @@ def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
     m = Reduced(evidence, followed, np.arange(p.model.width))
     quantity = "‖β(t) − a(t)b(t)‖_∞ over ‖β‖_∞, mirror flow against the weights"
     try:
-        dual = gradient_flow(p, times=_compared(m), rtol=DUAL_RTOL)
+        dual = gradient_flow(p, times=_compared(m), rtol=DUAL_RTOL, time_s=evidence.time_left / 2)
         agreement = _agreement(m, dual, p.model.effective(dual.states), quantity)
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")
@@ -249,7 +249,9 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     m, library = Reduced(evidence, followed, merged.groups), merged.mirror
     quantity = "‖β_k(t) − Σa_jb_j‖_∞ over ‖β‖_∞, merged mirror flow against the weights"
     try:
-        flow = mirror_flow(library, times=_compared(m), rtol=DUAL_RTOL)
+        flow = mirror_flow(
+            library, times=_compared(m), rtol=DUAL_RTOL, time_s=evidence.time_left / 2
+        )
         agreement = _agreement(m, flow, flow.states, quantity)
     except BiasflowError as reason:
         agreement = unknown_check(quantity, f"the mirror flow: {reason}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._core.arguments import Array, Index
 from ..._core.problems import Dataset, Problem
+from ..._numerics.deadlines import RECORDED_S
 from ...errors import BiasflowError
 from ...flows import limit
 from ...limits import mirror_limit
@@ -154,7 +155,7 @@ def _same_predictor(evidence: Evidence, m: Reduced, other: Problem) -> Check:
 def _same_limit(m: Reduced, other: Problem) -> Check:
     name = "‖Σa_jb_j(T) − W's limit‖_∞, relative"
     try:
-        found = limit(other.model, other.data, other.loss, start=other.start)
+        found = limit(other.model, other.data, other.loss, start=other.start, time_s=RECORDED_S)
     except BiasflowError as reason:
         return unknown_check(name, str(reason))
     size = float(np.max(np.abs(found.value)))

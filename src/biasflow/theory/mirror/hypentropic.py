@@ -222,7 +222,7 @@ def _scaled(evidence: Evidence) -> tuple[Measured, float]:
 @within_floats
 def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
     m, factor = _scaled(evidence)
-    bounds = convergence_bounds(evidence.problem, evidence.trajectory)
+    bounds = convergence_bounds(evidence.problem, evidence.trajectory, time_s=evidence.time_left)
     start = np.unique(np.append(0, m.resolved))
     least = least_eigenvalue(m.X, np.ones(m.d))
     inf_r = factor * float(np.min(m.formulas.least))
@@ -258,7 +258,7 @@ def _lem3_6(evidence: Evidence) -> tuple[Check, ...]:
 @within_floats
 def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
     m, factor = _scaled(evidence)
-    bounds = convergence_bounds(evidence.problem, evidence.trajectory)
+    bounds = convergence_bounds(evidence.problem, evidence.trajectory, time_s=evidence.time_left)
     start = np.unique(np.append(0, m.resolved))
     mass = max(float(np.max(np.sum(np.abs(m.betas), axis=1))), float(np.sum(np.abs(m.best))))
     inf_r = factor * float(np.min(m.formulas.least))

@@ -74,7 +74,7 @@ def _sec5_4(evidence: Evidence) -> tuple[Check, ...]:
     for name, weights in (("ℓ2", None), ("weighted ℓ2", omega)):
         scaled = X if weights is None else X * np.sqrt(weights)
         sigma = least_singular(scaled)
-        found = inverse_norm(X) if weights is None else inverse_norm(X, weights=weights)
+        found = inverse_norm(X, weights=weights, time_s=evidence.time_left / 2)
         error = 4 * sum(X.shape) * EPS * float(np.linalg.norm(X, 2)) / sigma
         for end, value in (("", found.objective), (", upper end", found.upper)):
             quantity = f"‖Xᵀ†‖·σ_min(X), {name}{end}"
@@ -95,18 +95,18 @@ def _sec5_4(evidence: Evidence) -> tuple[Check, ...]:
             )
         )
     for norm in ("l1", "linf"):
-        checks += _bracket(X, norm)
-    return (*checks, *_below_rank(X))
+        checks += _bracket(X, norm, evidence.time_left / 3)
+    return (*checks, *_below_rank(X, evidence.time_left / 2))
 
 
 def _size(v: Array, norm: str) -> float:
     return float(np.sum(np.abs(v)) if norm == "l1" else np.max(np.abs(v)))
 
 
-def _bracket(X: Array, norm: str) -> list[Check]:
+def _bracket(X: Array, norm: str, time_s: float) -> list[Check]:
     """The bracket holds the norm; by John's theorem its upper end need be no more than √n times
     it."""
-    found, n = inverse_norm(X, norm), len(X)
+    found, n = inverse_norm(X, norm, time_s=time_s), len(X)
     low, high = float(np.linalg.norm(found.value)), found.upper
     rounding = SLACK + 8 * EPS * float(np.linalg.cond(X))
     feasible = Check(
@@ -212,13 +212,13 @@ def _john(X: Array, norm: str, high: float, true: float, rounding: float) -> lis
     ]
 
 
-def _below_rank(X: Array) -> tuple[Check, ...]:
+def _below_rank(X: Array, time_s: float) -> tuple[Check, ...]:
     """Infinite with a sample doubled, where u = e₁ − e_{n+1} is in the kernel of Xᵀ; near that as
     one over the distance."""
     doubled = np.vstack([X, X[:1]])
     kernel = np.zeros(len(doubled))
     kernel[0], kernel[-1] = 1.0, -1.0
-    twin = inverse_norm(doubled).objective
+    twin = inverse_norm(doubled, time_s=time_s).objective
     checks = [
         Check(
             "‖Xᵀu‖ for u = e₁ − e_{n+1}, a sample doubled",
@@ -238,7 +238,10 @@ def _below_rank(X: Array) -> tuple[Check, ...]:
     if X.shape[1] <= len(X):
         return tuple(checks)
     away = np.linalg.svd(X)[2][-1] * float(np.linalg.norm(X[0]))
-    norms = [inverse_norm(np.vstack([X, X[0] + eps * away])).objective for eps in DISTANCES]
+    norms = [
+        inverse_norm(np.vstack([X, X[0] + eps * away]), time_s=time_s).objective
+        for eps in DISTANCES
+    ]
     name = "exponent of ‖Xᵀ†‖ in the distance of two samples"
     errors = 64 * EPS * float(np.linalg.cond(X)) / DISTANCES + DISTANCES
     return (

@@ -18,6 +18,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Trajectory
 from ..._core.trees import leaves
+from ..._numerics.deadlines import RECORDED_S
 from ...flows import limit
 from ...limits import tangent_interpolator, tangent_kernel
 from ...models import DiagonalParams
@@ -172,7 +173,7 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
 def _for_good(still: Problem, target: Trajectory, quantity: str, error: float) -> Check:
     """The kernel where the flow with labels zero ends, by the model's derivatives, against that at
     the projection of β₀."""
-    found = limit(still.model, still.data, still.loss, start=still.start)
+    found = limit(still.model, still.data, still.loss, start=still.start, time_s=RECORDED_S)
     expected = kernel_change(still, weights_at(still, np.asarray(found.value)))
     if not expected > error:
         return unknown_check(

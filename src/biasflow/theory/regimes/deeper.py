@@ -54,13 +54,13 @@ def _ends(evidence: Evidence) -> tuple[Check, Check]:
     problem, D = evidence.network, evidence.network.model.depth
     model, data, l2 = problem.model, problem.data, evidence.l2.value
     alpha = min(start_scale(problem), evidence.l1.objective ** (1 / D)) / ENDS_FACTOR
-    rich = limit(model, data, scale=alpha).value
+    rich = limit(model, data, scale=alpha, time_s=evidence.time_left).value
     allowed = (
         D / 2 * alpha ** (D - 2) * float(np.sum(np.abs(rich) ** (2 / D))) / evidence.l1.objective
     )
     size = float(np.max(np.abs(l2)))
     unit = ENDS_FACTOR * size
-    lazy = limit(model, data, scale=unit ** (1 / D)).value
+    lazy = limit(model, data, scale=unit ** (1 / D), time_s=evidence.time_left).value
     bound = unit * float(np.linalg.norm(beyond_linear(dual_slope(lazy / unit, D), D)))
     return (
         Check(

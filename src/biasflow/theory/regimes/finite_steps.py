@@ -86,7 +86,9 @@ def stable_step(problem: Problem, beta: Array) -> float:
 
 def _descent(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    flow = limit(problem.model, problem.data, problem.loss, start=problem.start).value
+    flow = limit(
+        problem.model, problem.data, problem.loss, start=problem.start, time_s=evidence.time_left
+    ).value
     unit = stable_step(problem, flow)
     checks: list[Check] = []
     for name, share, batched in RUNS:

@@ -230,7 +230,7 @@ def follow(problem: Problem, time_s: float) -> tuple[Trajectory, str]:
         run = witness_flow(problem, time_s=time_s, rtol=FLOW_RTOL)
         if not isinstance(run, str):
             return run, "∇L followed in the weights"
-    flow = gradient_flow(problem, rtol=FLOW_RTOL)
+    flow = gradient_flow(problem, rtol=FLOW_RTOL, time_s=time_s)
     method = str(flow.stats.get("method", ""))
     return (
         flow,

@@ -20,6 +20,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._core.results import Trajectory
 from ..._core.trees import leaf_map
+from ..._numerics.deadlines import RECORDED_S
 from ...data import completion, observed_entries
 from ...errors import BiasflowError, RefusedError
 from ...flows import gradient_flow
@@ -69,7 +70,9 @@ RAW = "∇L followed in the factors"
 
 def flow_limit(problem: Problem, params: FactorParams, rtol: float = PLAIN) -> tuple[Array, float]:
     """M(∞) of the library's flow from these factors, and its numerical error."""
-    flow = gradient_flow(problem.model, problem.data, problem.loss, params, rtol=rtol)
+    flow = gradient_flow(
+        problem.model, problem.data, problem.loss, params, rtol=rtol, time_s=RECORDED_S
+    )
     return problem.model.effective(flow.final), float(flow.predictor_error[-1])
 
 

@@ -16,6 +16,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
+from ..._numerics.deadlines import RECORDED_S
 from ...errors import BiasflowError
 from ...flows import limit
 from ...models import DiagonalNetwork
@@ -164,7 +165,7 @@ def nearest(problem: Problem, order: int, end: Array) -> float:
     model = DiagonalNetwork(order)
 
     def distance(log_unit: float) -> float:
-        value = limit(model, problem.data, log_scale=log_unit / order).value
+        value = limit(model, problem.data, log_scale=log_unit / order, time_s=RECORDED_S).value
         return float(np.max(np.abs(value - end))) / size
 
     logs = np.log(size) + np.log(10.0) * np.linspace(

@@ -11,6 +11,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Dataset, MirrorProblem, Problem
 from ..._core.results import Trajectory
 from ..._core.trees import leaf_map, leaves
+from ..._numerics.deadlines import RECORDED_S
 from ..._numerics.double_precision import jax_in_double
 from ...diagnostics import ConservationLaws, conservation_laws
 from ...diagnostics.commuting import flatten
@@ -58,7 +59,7 @@ SLOW = 3.0
 
 def laws_at(problem: Problem) -> ConservationLaws:
     """The laws near the start of a problem."""
-    return conservation_laws(problem.model, problem.start, dim=problem.data.d)
+    return conservation_laws(problem.model, problem.start, dim=problem.data.d, time_s=RECORDED_S)
 
 
 def _network(problem: Any) -> str | None:

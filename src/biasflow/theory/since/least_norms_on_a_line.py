@@ -69,7 +69,9 @@ def chords(x: Array, y: Array) -> PiecewiseLinear:
 def _least(evidence: Evidence) -> tuple[Check, ...]:
     data = evidence.problem
     found = {
-        variant: line_interpolants(data.X, data.y, penalise_bias=variant[0], skip=variant[1])
+        variant: line_interpolants(
+            data.X, data.y, penalise_bias=variant[0], skip=variant[1], time_s=evidence.time_left / 2
+        )
         for variant in VARIANTS
     }
     one = found[True, False]

@@ -21,6 +21,7 @@ from scipy.optimize import brentq
 from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Trajectory
+from ..._numerics.deadlines import RECORDED_S
 from ...errors import BiasflowError, RefusedError
 from ...flows import relu_saddle_path
 from ...flows.relu.saddle_sequence import ReluSaddlePath
@@ -58,7 +59,9 @@ def listed(problem: Problem) -> ExtremalVectors:
 
 
 def path_of(problem: Problem) -> ReluSaddlePath:
-    return relu_saddle_path(problem.data, problem.start, problem.loss, problem.model)
+    return relu_saddle_path(
+        problem.data, problem.start, problem.loss, problem.model, time_s=RECORDED_S
+    )
 
 
 def _pull(problem: Problem) -> Array:
@@ -230,7 +233,7 @@ def _spurious(evidence: Evidence) -> tuple[Check, ...]:
     path = path_of(problem)
     kind = path.saddles[-1].kind
     everything, nothing = seen_by(flow.final, data.X)
-    another = min_norm_interpolator(data.X, data.y)
+    another = min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 2)
     return (
         Check(
             words[0],

@@ -23,6 +23,7 @@ from scipy.optimize import linprog
 from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Limit
+from ..._numerics.deadlines import RECORDED_S
 from ..._numerics.exact_sums import as_integers
 from ...flows import DirectionPath, direction_path
 from ...limits import l1_max_margin, l2_max_margin
@@ -54,12 +55,12 @@ def signed_rows(problem: Problem) -> Array:
 def best_direction(problem: Problem) -> Limit[Array]:
     """The largest ℓ1 margin; value: β/‖β‖₁."""
     Z = signed_rows(problem)
-    found = l1_max_margin(np.hstack([Z, -Z]))
+    found = l1_max_margin(np.hstack([Z, -Z]), time_s=RECORDED_S)
     return dataclasses.replace(found, value=found.value[: Z.shape[1]] - found.value[Z.shape[1] :])
 
 
-def followed(problem: Problem, log_norm: float) -> DirectionPath:
-    return direction_path(problem, log_norm)
+def followed(problem: Problem, log_norm: float, time_s: float) -> DirectionPath:
+    return direction_path(problem, log_norm, time_s=time_s)
 
 
 def farthest_with(Z: Array, least: float, direction: Array) -> float:
@@ -113,12 +114,12 @@ def _separable(evidence: Evidence) -> tuple[Check, ...]:
     best = best_direction(problem)
     gamma = best.objective
     log_r = float(np.min(np.log(2.0) + 2 * np.log(np.abs(problem.start.plus))))
-    path = followed(problem, FARTHEST)
+    path = followed(problem, FARTHEST, evidence.time_left)
     first = speaks_from(gamma, least_margins(path), path.log_norm, n)
     bound = rate_bound(gamma, log_r, path.sigma, path.log_norm, n, first)
     end = path.directions[-1]
     reached = float(np.min(Z @ end)) / float(np.sum(np.abs(end)))
-    kernel = l2_max_margin(Z).value
+    kernel = l2_max_margin(Z, time_s=evidence.time_left).value
     kernel = kernel / np.sum(np.abs(kernel))
     error = float(path.error[-1])
     size = float(np.max(np.abs(Z)))
