@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,14 @@ def entered(call: Callable[[], Any]) -> list[str]:
         if event == "call" and frame.f_code.co_filename.startswith(ROOT):
             seen.setdefault(frame.f_code.co_filename[len(ROOT) + 1 : -3])
 
-    sys.setprofile(look)
-    try:
+    def profiled() -> None:
+        sys.setprofile(look)
         call()
-    finally:
-        sys.setprofile(None)
+
+    # calls from the main thread run in another one, those from others where they are
+    thread = threading.Thread(target=profiled)
+    thread.start()
+    thread.join()
     return list(seen)
 
 

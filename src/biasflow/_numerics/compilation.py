@@ -8,6 +8,7 @@ entry point has a lock beside its machine code, and whoever comes second waits, 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
@@ -23,6 +24,7 @@ from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
 from .deadlines import Deadline
+from .interrupts import interrupted, run_apart
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
@@ -104,7 +106,7 @@ def _entry_options(drives: bool) -> dict[str, Any]:
 
 def entry(kernel: Kernel, drives: bool = False) -> Kernel:
     """Compile an entry point, cached on disk, by one process at a time; without the interpreter's
-    lock, so that a clock can be watched meanwhile.
+    lock, so that a clock can be watched meanwhile, and never in the main thread (`interrupts`).
 
     drives: whether it leaves its work to others, as `seldom`.
     """
@@ -114,7 +116,12 @@ def entry(kernel: Kernel, drives: bool = False) -> Kernel:
     )
     if hasattr(made, "compile"):  # else Numba is told to leave functions as they are
         _share(made)
-    return cast(Kernel, made)
+
+    @functools.wraps(made)
+    def call(*arguments: Any) -> Any:
+        return run_apart(made, arguments)
+
+    return cast(Kernel, call)
 
 
 def _share(made: Any) -> None:
@@ -249,7 +256,19 @@ class _ClockStop(_Listener):
             clock.resume()
 
 
+class _Interrupted(_Listener):
+    """Ends a compilation between two of its passes after Ctrl-C."""
+
+    def on_start(self, event: Any) -> None:
+        if interrupted():
+            raise KeyboardInterrupt
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
 _events.register("numba:compile", _Announcer())
+_events.register("numba:run_pass", _Interrupted())
 _events.register("numba:compiler_lock", _ClockStop())
 
 

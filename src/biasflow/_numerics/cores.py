@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 Given = TypeVar("Given")
@@ -25,4 +26,5 @@ def in_threads(function: Callable[[Given], Found], items: Iterable[Given]) -> li
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1), ThreadPoolExecutor(available_cores()) as pool:
-        return list(pool.map(function, items))
+        jobs = [pool.submit(copy_context().run, function, item) for item in items]
+        return [job.result() for job in jobs]

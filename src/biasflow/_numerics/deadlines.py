@@ -1,5 +1,5 @@
 """Time limits of flows: one clock for a run and for the second run that tells its error; loading
-code does not count.
+code does not count. After Ctrl-C every time is over.
 
 Compiled code cannot look at a clock. It reads a flag at every step, which a thread raises when the
 time is over.
@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from types import TracebackType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core.arguments import positive_float
+from .interrupts import Flag, interrupted, stop_flag
 
 FIRST_RUN, BOTH_RUNS = 0.25, 0.85
 """Shares of the time for the run itself, and with the one that tells its error, which is tighter
@@ -34,15 +34,6 @@ MOMENT = 1e-3
 """Seconds that are given to what begins when the time is over: it looks at its clock and ends."""
 
 
-Flag = NDArray[np.intp]
-"""An array of one entry, which turns from zero to one when the time is over."""
-
-
-def never() -> Flag:
-    """A flag that nobody raises."""
-    return np.zeros(1, np.intp)
-
-
 class Deadline:
     """When to give up: so many seconds from now, None for never."""
 
@@ -57,15 +48,15 @@ class Deadline:
 
     def first(self) -> bool:
         """Whether the time of the run itself is over."""
-        return self._elapsed() > FIRST_RUN * self.seconds
+        return interrupted() or self._elapsed() > FIRST_RUN * self.seconds
 
     def both(self) -> bool:
         """Whether the time of both runs is over."""
-        return self._elapsed() > BOTH_RUNS * self.seconds
+        return interrupted() or self._elapsed() > BOTH_RUNS * self.seconds
 
     def over(self) -> bool:
         """Whether all of the time is over, for what has one run only."""
-        return self._elapsed() > self.seconds
+        return interrupted() or self._elapsed() > self.seconds
 
     @property
     def left(self) -> float | None:
@@ -105,7 +96,7 @@ class Deadline:
             return (self._paused if self._pauses else time.monotonic()) - self._begun
 
     def flag(self, over: Callable[[], bool]) -> _Watched:
-        """A context with a flag that is raised when `first` or `both` is over."""
+        """A context with a flag that is raised when `first` or `both` is over, or by Ctrl-C."""
         return _Watched(over if self.seconds < np.inf else None)
 
 
@@ -113,21 +104,21 @@ class _Watched:
     """A flag, and the thread that watches the clock for it, where there is an end."""
 
     def __init__(self, over: Callable[[], bool] | None) -> None:
-        self._over, self._raised = over, never()
+        self._over, self._raised = over, stop_flag()
         self._watcher: threading.Thread | None = None
 
     def __enter__(self) -> Flag:
         if self._over is not None:
-            self._raised[0] = self._over()
+            stop, self._raised = self._raised, np.array([self._over()], np.intp)
             if not self._raised[0]:
                 self._done = threading.Event()
-                self._watcher = threading.Thread(target=self._watch, daemon=True)
+                self._watcher = threading.Thread(target=self._watch, args=(stop,), daemon=True)
                 self._watcher.start()
         return self._raised
 
-    def _watch(self) -> None:
+    def _watch(self, stop: Flag) -> None:
         while not self._done.wait(LOOK):
-            if self._over is not None and self._over():
+            if stop[0] or (self._over is not None and self._over()):
                 self._raised[0] = 1
                 return
 

@@ -27,6 +27,7 @@ from .._core.results import Trajectory
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import FLOW_S, Deadline, deadline_of
 from .._numerics.flow_frame import FlowRequest
+from .._numerics.interrupts import interrupted, stoppable
 from ..errors import InputError, RefusedError, unknown
 from ..losses import Loss, SquareLoss
 from ..models import (
@@ -468,14 +469,16 @@ def gradient_flow(
     def follow(one: Problem) -> Trajectory[Any]:
         return _follow(one, t1, rtol, times, method, throw, log_norm, time_s, branch)
 
+    def follow_all(problems: Sequence[Problem]) -> tuple[Trajectory[Any], ...]:
+        # the first alone, so that nobody waits for the same compilation
+        first, others = follow(problems[0]), problems[1:]
+        if others and _chosen(method, _in_own_units(problems[0]), log_norm).side_by_side:
+            return (first, *in_threads(follow, others))
+        return (first, *map(follow, others))
+
     if starts is None:
-        return follow(asked)
-    problems = from_starts(asked, starts)
-    # the first alone, so that nobody waits for the same compilation
-    first, others = follow(problems[0]), problems[1:]
-    if others and _chosen(method, _in_own_units(problems[0]), log_norm).side_by_side:
-        return (first, *in_threads(follow, others))
-    return (first, *map(follow, others))
+        return stoppable(follow, asked)
+    return stoppable(follow_all, from_starts(asked, starts))
 
 
 def _in_own_units(problem: Problem) -> Problem:
@@ -508,7 +511,7 @@ def _follow(
     plain = units.plain or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)
     flow = units.restored(found, asked, degree, _told_besides(found, own, tolerance))
-    return returned("gradient_flow", flow, throw)
+    return returned("gradient_flow", flow, throw and not interrupted())
 
 
 def _problem(

@@ -13,6 +13,7 @@ from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset, Problem, dataset, from_starts
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
+from .._numerics.interrupts import stoppable
 from ..errors import InputError, RefusedError
 from ..losses import Loss
 from ..models import Model
@@ -99,8 +100,13 @@ def train(
         keys=range(int(key), int(key) + len(problems)),
         deadline=Deadline(time_s),
     )
-    runs = _chosen(engine, problems, job).run(problems, job)
-    return runs[0] if starts is None else runs
+    chosen = _chosen(engine, problems, job)
+
+    def run() -> Any:
+        runs = chosen.run(problems, job)
+        return runs[0] if starts is None else runs
+
+    return stoppable(run)
 
 
 def _chosen(engine: str | Engine | None, problems: Sequence[Problem], job: Job) -> Engine:

@@ -26,6 +26,7 @@ from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, leaves
 from ..._numerics.deadlines import FLOW_S, Deadline
 from ..._numerics.flow_frame import CONVERGED, FlowRequest
+from ..._numerics.interrupts import interrupted, stoppable
 from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
 from ...limits.constraints import reduce_constraints, surely_independent
 from ...limits.half_lines import forced_zeros
@@ -177,12 +178,17 @@ def mirror_flow(
     units, own = own_mirror(problem)
     integrate = integrator(method, own.potential)
     end, wanted = units.ends(t1, times)
-    flow = integrate(own, speed, FlowRequest.read(end, rtol, wanted, deadline))
-    trajectory = flow.trajectory(own, loss, lambda point: point.beta)
+    request, shown = FlowRequest.read(end, rtol, wanted, deadline), problem
     if speed != 1:
         slowed = ScaledPotential(1 / speed, problem.potential)
-        problem = dataclasses.replace(problem, potential=slowed)
-    return returned("mirror_flow", units.restored(judged(trajectory), problem), throw)
+        shown = dataclasses.replace(problem, potential=slowed)
+
+    def follow() -> Trajectory[Array]:
+        flow = integrate(own, speed, request).trajectory(own, loss, lambda point: point.beta)
+        found = units.restored(judged(flow), shown)
+        return returned("mirror_flow", found, throw and not interrupted())
+
+    return stoppable(follow)
 
 
 def integrator(method: Any, potential: Potential) -> Callable[..., Any]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
-from ..._numerics.deadlines import Flag, never
 from ..._numerics.flow_frame import CONVERGED, TIGHTER
+from ..._numerics.interrupts import Flag, stop_flag
 from . import implicit_tail, march_control as marching
 from .early_phase import Arcs, align, states_at
 from .event_flow import did_not_settle
@@ -154,7 +154,7 @@ class EventRun:
             max_steps=MAX_STEPS,
             times=np.empty(0),
             keep=1,
-            stop=never(),
+            stop=stop_flag(),
             mesh=np.empty(0),
         )
         if self.implicit[i]:

@@ -1,0 +1,154 @@
+"""Calls that Ctrl-C stops within half a second.
+
+Python raises KeyboardInterrupt in its main thread, between two steps of Python. Numba boxes the
+results of compiled code by calling Python, and crashes where that raises. So the main thread never
+runs compiled code: a helper thread does, while the main thread waits in short waits, in which it
+hears Ctrl-C. It then raises a flag that the call looks at, as at a time limit that is over, waits
+for what there is, and raises KeyboardInterrupt again with it as `partial`. No signal handler is
+replaced. In other threads, which hear no signals, calls are made as they are.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Found = TypeVar("Found")
+
+WAIT_S = 0.05
+"""Of one wait of the main thread. Windows hears Ctrl-C only between two of them."""
+GRACE_S = 0.35
+"""After which an interrupted call is left to end by itself, and its result lost: together with a
+wait less than the half second that Ctrl-C may take."""
+EXIT_S = 10.0
+"""For which the end of the process waits for such calls: they may hold what it takes down."""
+
+Flag = NDArray[np.intp]
+"""An array of one entry, which turns from zero to one when a call is to end."""
+
+_flag: ContextVar[Flag | None] = ContextVar("flag", default=None)
+at_waits: list[Callable[[], None]] = []
+"""What the main thread calls between two waits, as to draw how far a call is."""
+
+
+def stop_flag() -> Flag:
+    """The flag that Ctrl-C raises for the call that this code is part of."""
+    flag = _flag.get()
+    return np.zeros(1, np.intp) if flag is None else flag
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C was pressed since the call began that this code is part of."""
+    flag = _flag.get()
+    return flag is not None and bool(flag[0])
+
+
+def stoppable(call: Callable[..., Found], *arguments: Any) -> Found:
+    """Call, by a helper thread if this is the main one.
+
+    On KeyboardInterrupt, or what else a signal's handler raises, `stop_flag` is raised; what the
+    call then returns, or the `partial` of its error, is the `partial` of the KeyboardInterrupt.
+    """
+    return run_apart(call, arguments, keep=True)
+
+
+def run_apart(call: Callable[..., Found], arguments: tuple[Any, ...], keep: bool = False) -> Found:
+    """`stoppable`; only if `keep` is true does the KeyboardInterrupt have a `partial`."""
+    if _thread.get_ident() != threading.main_thread().ident:
+        return call(*arguments)
+    job = _Job(call, arguments)
+    try:
+        helper = _idle.pop() if _idle else _Helper()
+        helper.jobs.put(job)
+        while not job.ended.acquire(timeout=WAIT_S):
+            for look in at_waits:
+                look()
+    except BaseException as stop:
+        job.flag[0] = 1
+        _wait_for(job)
+        if not job.done:
+            _left[:] = [job, *(one for one in _left if not one.done)]
+        elif keep and isinstance(stop, KeyboardInterrupt):
+            found = job.found if job.error is None else getattr(job.error, "partial", None)
+            if found is not None:
+                stop.partial = found  # type: ignore[attr-defined]
+        job.error = None
+        raise
+    error, job.error = job.error, None
+    try:
+        if error is not None:
+            raise error
+        return job.found
+    finally:
+        del error, job  # which an error's traceback would keep
+
+
+class _Job:
+    """A call, and what came out."""
+
+    def __init__(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.call, self.arguments, self.flag = call, arguments, np.zeros(1, np.intp)
+        self.found: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.context, self.ended = copy_context(), _thread.allocate_lock()
+        self.context.run(_flag.set, self.flag)
+        self.ended.acquire()
+
+    def run(self) -> None:
+        try:
+            self.found = self.context.run(self.call, *self.arguments)
+        except BaseException as error:  # raised again by the thread that waits
+            self.error = error
+        self.done = True
+
+
+class _Helper:
+    """A thread that runs one job after the other."""
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[_Job] = SimpleQueue()
+        threading.Thread(target=self._run, name="biasflow", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            job = self.jobs.get()
+            job.run()
+            _idle.append(self)
+            job.ended.release()
+            del job
+
+
+_idle: list[_Helper] = []
+_left: list[_Job] = []  # that did not end in time
+
+
+def _wait_for(job: _Job) -> None:
+    """Until the job ends, but not for long; whoever presses Ctrl-C again waits no less."""
+    last = time.monotonic() + GRACE_S
+    while not job.done and time.monotonic() < last:
+        try:
+            job.ended.acquire(timeout=WAIT_S)
+        except BaseException:
+            continue
+
+
+def _see_out() -> None:
+    last = time.monotonic() + EXIT_S
+    while any(not job.done for job in _left) and time.monotonic() < last:
+        time.sleep(WAIT_S)
+
+
+atexit.register(_see_out)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_idle.clear)
