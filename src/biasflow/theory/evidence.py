@@ -3,7 +3,6 @@ for."""
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +12,14 @@ from .._core.arguments import Array
 from .._core.former_names import keyword_only
 from .._core.problems import MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
+from .._numerics.deadlines import Deadline, deadline_of
 from ..errors import InputError
 from ..flows import gradient_flow, limit, mirror_flow, saddle_path
 from ..limits import bregman_projection, min_l1, min_l2
 from ..limits.newton import solve_gram, weighted_gram
 from ..models import mirror
 from ..potentials.potential import MirrorPoint
+from .unmeasured import Unmeasured
 from .witness import witness_flow
 
 FAR_FROM_LIMIT_ERROR = 1e-3
@@ -31,7 +32,8 @@ class Evidence:
     trajectory: what was given, else the witness, which follows ∇L alone, else the library's own
     flow. `source` names the first
     two and is empty for the last: checks on it are then at best consistent.
-    time_s: seconds that evidence may take; what does not fit is left out, and the verdict says so.
+    time_s: seconds that all of it together may take, or the clock that counts them; what does not
+    fit is not measured, and the verdict says so.
     """
 
     @keyword_only("time_s")
@@ -41,7 +43,7 @@ class Evidence:
         trajectory: Trajectory | None = None,
         limit: Limit | None = None,
         *,
-        time_s: float = 30.0,
+        time_s: float | Deadline = 30.0,
     ) -> None:
         self.problem, self._flow, self._limit, self._looked_at = (
             problem,
@@ -49,12 +51,15 @@ class Evidence:
             limit,
             set[str](),
         )
-        self.deadline = time.monotonic() + time_s
+        self.deadline = deadline_of(time_s)
 
     @property
     def time_left(self) -> float:
-        """Seconds left, at least one, so that what is cheap is always done."""
-        return max(self.deadline - time.monotonic(), 1.0)
+        """Seconds left for the next solver; `Unmeasured` is raised where there are none."""
+        left = self.deadline.left
+        if left <= 0:
+            raise Unmeasured(f"the time limit of {self.deadline.seconds:g} s was reached before")
+        return left
 
     @property
     def given_flow(self) -> Trajectory | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core.problems import Problem
+from .._numerics.compilation import announced
 from ..errors import ConvergenceError, ScaleError
 from .evidence import Evidence
 from .unmeasured import Unmeasured
@@ -11,7 +12,11 @@ from .verdicts import Check, Claim, Hypothesis, Status, Verdict, unknown_check
 
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
     """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that
-    fails nothing is predicted."""
+    fails nothing is predicted. The evidence's clock stands still while kernels are compiled."""
+    return announced("numerical", _judged, statement, evidence, deadline=evidence.deadline)
+
+
+def _judged(statement: Claim, evidence: Evidence) -> Verdict:
     outcomes: list[tuple[Hypothesis, str | None]] = []
     problem = evidence.problem
     if isinstance(problem, Problem) and not problem.in_floats and not statement.below_floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +15,8 @@ from .._core.former_names import keyword_only
 from .._core.offers import Register
 from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.results import Limit, Trajectory
+from .._numerics.compilation import announced
+from .._numerics.deadlines import Deadline
 from ..errors import InputError
 from ..models import TwoLayerParams
 from . import margin, mirror, regimes, relu, since
@@ -125,7 +126,7 @@ def _on_example(
     place = statement.example, key
     if place not in shared:
         shared[place] = Evidence(statement.example(key), time_s=time_s)
-    shared[place].deadline = time.monotonic() + time_s
+    shared[place].deadline = Deadline(time_s)
     return shared[place]
 
 
@@ -197,12 +198,13 @@ def verify(
         instance("problem", problem, PROBLEMS if own in PROBLEMS else (*PROBLEMS, own))
     if limit is not None:
         _check_limit(problem, instance("limit", limit, Limit))
+    clock = Deadline(time_s)
     if flow is None:
-        return judge(statement, Evidence(problem, None, limit, time_s=time_s))
+        return judge(statement, Evidence(problem, None, limit, time_s=clock))
     if not isinstance(problem, (Problem, MirrorProblem)):
         raise InputError(f"flow: a {type(problem).__name__} has no flow; leave it out")
     given = as_trajectory(problem, flow)
-    defect = flow_defect(given, time_s / 2)
+    defect = announced("numerical", flow_defect, given, time_s / 2, deadline=clock)
     if isinstance(defect, str):
         return Verdict(
             statement,
@@ -215,7 +217,7 @@ def verify(
         return Verdict(
             statement, (), (), Status.DOES_NOT_APPLY, no_flow(defect.size, defect.allowed)
         )
-    return judge(statement, Evidence(problem, defect.flow, limit, time_s=time_s))
+    return judge(statement, Evidence(problem, defect.flow, limit, time_s=clock))
 
 
 def _check_limit(problem: Any, limit: Limit) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.problems import Dataset, Problem
+from ..._numerics.deadlines import Deadline
 from ...errors import InputError
 from ...losses import SmoothMargin, SquareLoss
 from ...models import DiagonalNetwork, TwoLayer, TwoLayerParams, augmented
@@ -140,7 +141,7 @@ def judged(statement: Claim, evidence: Evidence) -> Verdict:
     from ...theory import Status, Verdict
     from ...theory.judgement import judge
 
-    evidence.deadline = time.monotonic() + EVIDENCE_S
+    evidence.deadline = Deadline(EVIDENCE_S)
     try:
         with at_most(EACH_S):
             return judge(statement, evidence)

@@ -94,7 +94,7 @@ def _fresh_draws(evidence: Evidence, data: Dataset) -> tuple[Check, ...]:
         drawn = rng.integers(0, data.n, data.n)
         seen = tuple(np.unique(group[drawn]).tolist())
         if seen not in known:
-            if evidence.time_left <= 1.0:
+            if evidence.deadline.over():
                 break
             known[seen] = _trained(places, share, seen, evidence.time_left)
         wrong, margin = known[seen]
