@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError
+from ..errors import InputError, RefusedError
 from .arguments import Array, matrix, real_number
 from .facts import Fact, Facts, Shown, shape_of
 from .problems import MirrorProblem, Problem
@@ -73,6 +73,10 @@ class Result(enum.Enum):
             Result.TIME_LIMIT,
             Result.UNCHECKED,
         )
+
+
+RESUMABLE = (Result.TIME_LIMIT, Result.STEP_LIMIT, Result.UNCHECKED, Result.REACHED_T1)
+"""Why a flow stopped that can go on."""
 
 
 class Enclosure(Shown):
@@ -358,6 +362,8 @@ class Trajectory(Shown, Generic[State]):
         The clock of the smooth margin, and the logarithm of the risk's.
     log_norms : array of shape (T, m), optional
         log‖(a_j, w_j)‖ of ReLU networks.
+    continuation : callable, optional
+        What `resume` calls; None where the flow cannot go on.
 
     Examples
     --------
@@ -389,6 +395,7 @@ class Trajectory(Shown, Generic[State]):
     sample_weights_error: Array | None = None
     smooth_time: Array | None = None
     log_time: Array | None = None
+    continuation: Callable[..., Trajectory[State]] | None = None
 
     def __post_init__(self) -> None:
         fields = self.__dict__
@@ -489,6 +496,60 @@ class Trajectory(Shown, Generic[State]):
                 self.states,
             )
         return self.interpolant(t)
+
+    def resume(
+        self, *, time_s: float | None, t1: float | None = None, throw: bool = True
+    ) -> Trajectory[State]:
+        """One flow over the whole time: this one and what follows.
+
+        The run and the one that tells its error go on from their own ends, so that the errors are
+        those of the whole time. This flow stays as it is. Flows that reached their t1 or gave up
+        by their time or their number of steps can go on; to those that ended otherwise, and to
+        paths, nothing is added.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds after which it gives up again; None: never.
+        t1 : float, optional
+            The time to end at, also one later than was asked for. None: as was asked for.
+        throw : bool
+            Whether to raise where the integration gave up again.
+
+        Returns
+        -------
+        Trajectory
+            Saved at the times asked for and at a t1 that is given here, or at every step.
+
+        Raises
+        ------
+        RefusedError
+            Where the flow cannot go on, and why.
+        ConvergenceError
+            Where it gave up again, unless throw is False; `error.partial` can be resumed.
+
+        Examples
+        --------
+        >>> X, y = [[1.0, 2.0, 3.0]], [6.0]
+        >>> flow = bf.mirror_flow(bf.potentials.Euclidean(), X, y, t1=0.1)
+        >>> flow.resume(time_s=60.0, t1=1.0).final.round(3)
+        array([0.429, 0.857, 1.286])
+        """
+        if self.continuation is None:
+            raise RefusedError(f"resume: {self._stays()}")
+        return self.continuation(self, time_s, t1, throw)
+
+    def _stays(self) -> str:
+        """Why the flow cannot go on."""
+        if self.result in RESUMABLE:
+            method = self.stats.get("method")
+            kept = "this path" if method is None else f"method {method!r}"
+            return f"{kept} keeps nothing to go on from; integrate anew with a longer time_s or t1"
+        if self.result is Result.REACHED_NORM:
+            return f"the flow {self.result.value}; integrate anew with a larger log_norm"
+        if self.result.success:
+            return f"the flow ended at t = {self.times[-1]:g} ({self.result.value})"
+        return f"the flow stopped at t = {self.times[-1]:g} ({self.result.value}), time is no help"
 
 
 def tells(flow: Trajectory[Any], name: str) -> Callable[[], Any]:

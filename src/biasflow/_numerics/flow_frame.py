@@ -3,13 +3,14 @@ a second run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, positive_float, real_array, relative_tolerance
+from .._core.results import Result
 from .._core.trees import leaves
 from ..errors import InputError
 from .deadlines import Deadline, deadline_of
@@ -65,6 +66,15 @@ class FlowRequest:
         end = float(wanted[-1]) if t1 is None and wanted is not None else t1
         return cls(end, rtol, wanted, deadline)
 
+    def further(self, t1: float | None, deadline: Deadline) -> FlowRequest:
+        """The same in a new time, and until t1 where one is given, which is then saved, too."""
+        if t1 is None:
+            return replace(self, deadline=deadline)
+        times = self.times
+        if times is not None:
+            times = np.append(times[times < t1 * (1 - SAME_TIME)], t1)
+        return FlowRequest(t1, self.rtol, times, deadline)
+
     def saved(self, ends: Array) -> Array:
         """The times asked for as far as the steps got, and the last where they did not get through;
         else the ends of all steps."""
@@ -73,6 +83,13 @@ class FlowRequest:
         reached = self.times[self.times <= ends[-1]]
         through = reached.size == self.times.size or ends[-1] in reached[-1:]
         return reached if through else np.append(reached, ends[-1])
+
+
+def goes_on(result: Result, reached: float, t1: float | None) -> bool:
+    """Whether a run that stopped so goes on, until t1 where that is an end."""
+    if result is Result.REACHED_T1:
+        return t1 is not None and reached < t1
+    return result in (Result.TIME_LIMIT, Result.STEP_LIMIT)
 
 
 def save_times(times: ArrayLike | None, t1: float | None) -> Array | None:

@@ -180,6 +180,13 @@ class Recorder:
     def __init__(self, start: Array) -> None:
         self.times, self.states, self.pieces = [0.0], [start], list[Array]()
 
+    def copy(self) -> Recorder:
+        """Another, which goes on from the end of this one."""
+        other = Recorder(self.states[0])
+        other.times, other.states = self.times.copy(), self.states.copy()
+        other.pieces = self.pieces.copy()
+        return other
+
     def add(self, time: float, state: Array, K: Array) -> None:
         self.times.append(time)
         self.states.append(state)

@@ -38,7 +38,9 @@ def judged(flow: Trajectory[Any]) -> Trajectory[Any]:
 
 
 def in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
-    """The same flow, without success where a number in it is not finite."""
+    """The same flow, without success where a number in it is not finite. Numbers are looked at
+    once, in the units that were given, which are powers of two: one that is finite there was so
+    before."""
     if not flow.result.success:
         return flow
     if not all_finite(flow.times, flow.loss, *leaves(flow.states)):
@@ -48,9 +50,7 @@ def in_range(flow: Trajectory[Any]) -> Trajectory[Any]:
 
 
 def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
-    """A flow that was judged, or the error that it gave up. Numbers are looked at once, in the
-    units that were given, which are powers of two: one that is finite there was so before."""
-    flow = in_range(flow)
+    """A flow that was judged, or the error that it gave up."""
     if throw and not flow.result.success:
         raise ConvergenceError(
             f"{who}: {flow.result.value} at t = {flow.times[-1]:g}; {_advice(flow)}", flow
@@ -59,7 +59,7 @@ def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
 
 
 def _advice(flow: Trajectory[Any]) -> str:
-    """Where the flow so far is, how stiff it is, and what to loosen."""
+    """Where the flow so far is, how stiff it is, how it goes on, and what to loosen."""
     rate = stiffest_rate(flow)
     stiff = (
         f", where the stiffest rate is {rate:.3g}"
@@ -67,7 +67,12 @@ def _advice(flow: Trajectory[Any]) -> str:
         else ", where the stiffest rate is out of float range"
     )
     loosen = LOOSEN.get(flow.result)
-    return f"`.partial` of this error holds the flow up to there{stiff}" + (
+    on = (
+        ""
+        if flow.continuation is None
+        else "; `error.partial.resume(time_s=300)` goes on from there"
+    )
+    return f"`.partial` of this error holds the flow up to there{stiff}{on}" + (
         "" if loosen is None else f"; {loosen}"
     )
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from .._core.arguments import SMALLEST_NORMAL, Array, Index
 from .._core.problems import Problem
 from .._core.results import Trajectory
 from .._core.trees import stack
-from .._numerics.flow_frame import CONVERGED, FlowRequest, distance_error
+from .._numerics.flow_frame import CONVERGED, FlowRequest, distance_error, goes_on
 from .._numerics.rodas5p import GAMMA, STAGES, B
 from .._numerics.rosenbrock import (
     FLOOR,
@@ -64,9 +65,19 @@ ORTHOGONAL = 1e-10
 """Largest product of rows of U(0) and V(0), as a cosine, at which a start counts as unbiased."""
 
 
-def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[FactorParams]:
+class _Runs(NamedTuple):
+    """The steps of a run, how far it came, and those of the run in halves."""
+
+    record: Recorder
+    done: Progress
+    halves: Recorder
+
+
+def integrate_factored(
+    problem: Problem, request: FlowRequest, before: _Runs | None = None
+) -> Trajectory[FactorParams]:
     """The flow of a MatrixFactorisation under a square loss, until t1 or until converged, with
-    dense output.
+    dense output. before: the runs that go on.
 
     Both errors, of the factors and of M = UVᵀ, come from a second run. Steps are chosen for M, so
     that late losses are known to their order of magnitude only.
@@ -74,10 +85,20 @@ def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[Fac
     field = _Field.of(problem)
     start, frame = compress(problem.start)
     stepping = _Stepping(field, start, request)
+    if before is None:
+        before = _Runs(
+            stepping.record,
+            Progress(0.0, stepping.first_step(), status=TIME_LIMIT),
+            stepping.record,
+        )
+    done, halves = before.done, before.halves.copy()
     end = np.inf if request.t1 is None else request.t1
-    march = marching(_Stepping.begin, _Stepping.attempt, _Stepping.keep)
-    done = march(stepping, Controls(end, MOST_STEPS), Progress(0.0, stepping.first_step()))
-    run, check = stepping.record.path(), _halved(stepping, request.deadline.both)
+    stepping.go_on_from(before.record.copy())
+    if goes_on(RESULTS[done.status], done.time, request.t1):
+        march = marching(_Stepping.begin, _Stepping.attempt, _Stepping.keep)
+        done = march(stepping, Controls(end, done.steps + MOST_STEPS), done)
+    record = stepping.record
+    run, check = record.path(), _halved(stepping, halves, request.deadline.both)
     saved = request.saved(run.times)
     states = np.array([run.at(t) for t in saved])
     others = np.array([check.at(t) for t in saved])
@@ -110,6 +131,9 @@ def integrate_factored(problem: Problem, request: FlowRequest) -> Trajectory[Fac
         problem=problem,
         interpolant=lambda t: lift(run.at(t)),
         predictor_error=predictor_error,
+        continuation=partial(
+            integrate_factored, problem, before=_Runs(record, done, stepping.record)
+        ),
     )
 
 
@@ -234,6 +258,10 @@ class _Stepping:
         self.floor = float(np.max(np.abs(start)))
         self.size = float(max(np.max(np.abs(field.y)), np.max(np.abs(residual))))
 
+    def go_on_from(self, record: Recorder) -> None:
+        self.record = record
+        self.begin_at(record.states[-1])
+
     def begin_at(self, Y: Array) -> None:
         self.Y, self.residual, self.force = Y, self.field.residual(Y), self.field(Y)
 
@@ -312,14 +340,16 @@ class _Stepping:
     take_stages = staging(add_stages, force_at, solve)
 
 
-def _halved(stepping: _Stepping, over: Callable[[], bool]) -> Path:
-    """The run again, every step in two halves, as far as it gets."""
-    times, start = stepping.record.times, stepping.record.states[0]
-    stepping.record, stepping.allowed = Recorder(start), np.full(start.shape, np.inf)
-    stepping.begin_at(start)
+def _halved(stepping: _Stepping, halves: Recorder, over: Callable[[], bool]) -> Path:
+    """The run again, every step in two halves, on from those given and as far as it gets."""
+    times, reached = stepping.record.times, halves.times[-1]
+    stepping.allowed = np.full(halves.states[0].shape, np.inf)
+    stepping.go_on_from(halves)
     for begin, end in itertools.pairwise(times):
         for t in ((begin + end) / 2, end):
+            if t <= reached:
+                continue
             if stepping.attempt((end - begin) / 2) > 0 or over():
-                return stepping.record.path()
+                return halves.path()
             stepping.keep(begin, t, (end - begin) / 2)
-    return stepping.record.path()
+    return halves.path()

@@ -27,7 +27,7 @@ from .._core.results import Trajectory
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import FLOW_S, Deadline, deadline_of
 from .._numerics.flow_frame import FlowRequest
-from .._numerics.interrupts import interrupted, stoppable
+from .._numerics.interrupts import stoppable
 from ..errors import InputError, RefusedError, unknown
 from ..losses import Loss, SquareLoss
 from ..models import (
@@ -42,7 +42,8 @@ from ..models import (
 from ..models.hyperbola import HyperbolicLift
 from ..models.model import MirrorForm
 from . import margin, separable
-from .endings import judged, returned
+from .continuation import Asked
+from .endings import judged
 from .factored import check_start, integrate_factored
 from .mirror.compiled_flow import refusal
 from .mirror.dual_flow import integrator
@@ -506,12 +507,16 @@ def _follow(
     chosen.check(asked)
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     request = FlowRequest.of(end, tolerance, wanted, deadline)
-    found = judged(chosen.in_units(units.states * LOG2).integrate(own, request))
     # what stands for deep ones is w
     plain = units.plain or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)
-    flow = units.restored(found, asked, degree, _told_besides(found, own, tolerance))
-    return returned("gradient_flow", flow, throw and not interrupted())
+
+    def restored(found: Trajectory[Any]) -> Trajectory[Any]:
+        told = _told_besides(found, own, tolerance)
+        return units.restored(judged(found), asked, degree, told)
+
+    found = chosen.in_units(units.states * LOG2).integrate(own, request)
+    return Asked("gradient_flow", request, units, restored).returned(found, throw)
 
 
 def _problem(

@@ -56,10 +56,16 @@ def integrate_rounded(problem: Problem, request: FlowRequest) -> Trajectory[Any]
     largest = float(np.max(np.abs(problem.model.effective(problem.start))))
     half_width = ROUNDING * rtol * max(inputs * largest, np.finfo(float).tiny)
     ours, finer = (_rounded(problem, factor * half_width) for factor in (1.0, SHARPER_KINKS))
-    flow = follow_weights(ours, dataclasses.replace(request, rtol=rtol), finer)
-    losses = problem.loss(problem.model(flow.states, problem.data.X), problem.data.y)
-    stats = {**flow.stats, "method": "general", "rounding": half_width}
-    return dataclasses.replace(flow, loss=losses, problem=problem, stats=stats)
+
+    def meant(flow: Trajectory[Any]) -> Trajectory[Any]:
+        losses = problem.loss(problem.model(flow.states, problem.data.X), problem.data.y)
+        stats, on = {**flow.stats, "method": "general", "rounding": half_width}, flow.continuation
+        further = None if on is None else lambda request: meant(on(request))
+        return dataclasses.replace(
+            flow, loss=losses, problem=problem, stats=stats, continuation=further
+        )
+
+    return meant(follow_weights(ours, dataclasses.replace(request, rtol=rtol), finer))
 
 
 def _rounded(problem: Problem, half_width: float) -> Problem:

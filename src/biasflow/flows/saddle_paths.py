@@ -23,7 +23,7 @@ from ..errors import ConvergenceError, InconsistentError, InputError, RefusedErr
 from ..limits.constraints import reduce_constraints
 from ..models import mirror
 from ..potentials import DepthPotential, Hypentropy, ScaledPotential
-from .endings import judged, returned
+from .endings import in_range, judged, returned
 from .units import Units, exponent
 
 ON_BOUNDARY = 1e-10
@@ -109,7 +109,7 @@ def saddle_path(
         path.result,
         problem,
     )
-    return returned("saddle_path", units.restored(judged(found), problem), True)
+    return returned("saddle_path", in_range(units.restored(judged(found), problem)), True)
 
 
 def growth_times(problem: MirrorProblem) -> Array:

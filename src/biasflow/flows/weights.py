@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,7 @@ from .._numerics.flow_frame import (
     TWICE,
     FlowRequest,
     distance_error,
+    goes_on,
 )
 from ..models import nonsmooth
 from .mirror.dual_flow import ROUNDINGS
@@ -55,25 +57,54 @@ def integrate_weights(
     return follow_weights(problem, FlowRequest.read(t1, rtol, times, deadline))
 
 
+class _Run(NamedTuple):
+    """Ends of steps, the weights there, the dense output between, and why it stopped."""
+
+    ends: Array
+    values: Array
+    pieces: list[Any]
+    result: Result
+
+    def at(self, t: float) -> Array:
+        k = int(np.searchsorted(self.ends, t))
+        inside = 0 < k < len(self.ends) and self.ends[k] != t
+        return np.asarray(
+            self.pieces[k - 1](t) if inside else self.values[min(k, len(self.pieces))]
+        )
+
+
+class _Runs(NamedTuple):
+    """A run with the tolerance that it needed, and the tighter one."""
+
+    rtol: float
+    run: _Run | None = None
+    check: _Run | None = None
+
+
 def follow_weights(
-    problem: Problem, request: FlowRequest, finer: Problem | None = None
+    problem: Problem,
+    request: FlowRequest,
+    finer: Problem | None = None,
+    before: _Runs | None = None,
 ) -> Trajectory[Any]:
     """ẇ = −∇L(w) by LSODA (few weights) or DOP853 (many), with dense output; a tighter run
     estimates the error, which is NaN where that does not get.
 
     finer: a better approximation of the problem that is meant, which the tighter run then takes.
+    before: the runs that go on.
     """
-    t1, rtol, deadline = request.t1, request.rtol, request.deadline
+    t1, deadline = request.t1, request.deadline
+    rtol, run, check = _Runs(request.rtol) if before is None else before
     field = _WeightField(problem)
-    run = _integrate(field, t1, rtol, deadline.first)
+    run = _integrate(field, t1, rtol, deadline.first, before=run)
     while (
-        field.loss(run[1][-1]) > field.loss(run[1][0])
+        field.loss(run.values[-1]) > field.loss(run.values[0])
         and rtol / 10 > METHOD_RTOL_FLOOR
         and not deadline.first()
     ):
-        rtol = SHARPER_TOLERANCE * rtol
+        rtol, check = SHARPER_TOLERANCE * rtol, None
         run = _integrate(field, t1, rtol, deadline.first)
-    end = float(run[0][-1])
+    end = float(run.ends[-1])
     # with no room a tighter run would be the same one, errors included; 0.99: up to rounding
     room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR
     factor, share = (TWICE, TIGHTER) if room else (1.0, LOOSER)
@@ -81,35 +112,36 @@ def follow_weights(
     if finer is not None:
         # within rounded kinks errors follow the tolerance loosely
         better, share = _WeightField(finer), share * TIGHTER
-    check = (
-        _integrate(better, end, share * rtol, deadline.both, begin=CALMER * BEGIN)
-        if end > 0
-        else run
-    )
+    if end > 0:
+        begin = CALMER * BEGIN
+        check = _integrate(better, end, share * rtol, deadline.both, begin=begin, before=check)
+    else:
+        check = run
     # a start that nothing moves, as of a network that is dead between its kinks, is its own flow
-    still = len(check[0]) == 1 and check[-1] in (Result.CONVERGED, Result.STATIONARY)
-    reach = np.inf if still else check[0][-1]
-    ends, values, pieces, result = run
-    saved = request.saved(ends)
-    flats = np.array([_dense(ends, values, pieces, t) for t in saved])
+    still = len(check.ends) == 1 and check.result in (Result.CONVERGED, Result.STATIONARY)
+    reach = np.inf if still else check.ends[-1]
+    saved = request.saved(run.ends)
+    flats = np.array([run.at(t) for t in saved])
     states = stack([field.unflatten(flat) for flat in flats])
-    others = stack([field.unflatten(_dense(*check[:3], min(t, check[0][-1]))) for t in saved])
+    others = stack([field.unflatten(check.at(t)) for t in saved])
     effective = problem.model.effective
     error, predictor_error = (
         distance_error(mine, other, saved, reach, _rounding(mine), factor)
         for mine, other in ((states, others), (effective(states), effective(others)))
     )
+    runs = _Runs(rtol, run, check if end > 0 else None)
     return Trajectory(
         times=saved,
         states=states,
         loss=np.array([field.loss(flat) for flat in flats]),
         error=error,
         events=(),
-        stats={"method": "weights", "steps": len(ends) - 1},
-        result=result,
+        stats={"method": "weights", "steps": len(run.ends) - 1},
+        result=run.result,
         problem=problem,
-        interpolant=lambda t: field.unflatten(_dense(ends, values, pieces, t)),
+        interpolant=lambda t: field.unflatten(run.at(t)),
         predictor_error=predictor_error,
+        continuation=partial(follow_weights, problem, finer=finer, before=runs),
     )
 
 
@@ -141,10 +173,8 @@ def second_run(problem: Problem, t1: float, rtol: float, time_s: float, steps: i
     from scipy.integrate import DOP853
 
     field = _WeightField(problem)
-    ends, values, pieces, result = _integrate(
-        field, t1, rtol, Deadline(time_s).both, DOP853, rtol ** (1 / ORDER), steps
-    )
-    return SecondRun(ends, lambda t: field.unflatten(_dense(ends, values, pieces, t)), result)
+    run = _integrate(field, t1, rtol, Deadline(time_s).both, DOP853, rtol ** (1 / ORDER), steps)
+    return SecondRun(run.ends, lambda t: field.unflatten(run.at(t)), run.result)
 
 
 class _WeightField:
@@ -185,7 +215,9 @@ def _integrate(
     method: Any = None,
     begin: float = BEGIN,
     most: int = MAX_STEPS,
-) -> tuple[Array, Array, list[Any], Result]:
+    before: _Run | None = None,
+) -> _Run:
+    """A run, or one that goes on; from its end on the integrator chooses the first step."""
     from scipy.integrate import DOP853, LSODA
 
     start = field.start
@@ -195,22 +227,28 @@ def _integrate(
     first = begin * scale / rate0 if rate0 > 0 else 1.0
     bound = 1e15 * first if t1 is None else t1
     tolerance = max(rtol / 10, METHOD_RTOL_FLOOR)
+    if before is None:
+        before = _Run(np.zeros(1), start[None], [], Result.STEP_LIMIT)
+        step: float | None = min(first, bound)
+    elif goes_on(before.result, float(before.ends[-1]), t1):
+        step = None
+    else:
+        return before
     kind = method or (LSODA if start.size <= DENSE_JACOBIAN else DOP853)
     solver = kind(
         field,
-        0.0,
-        start,
+        before.ends[-1],
+        before.values[-1],
         bound,
-        first_step=min(first, bound),
+        first_step=step,
         rtol=tolerance,
         atol=tolerance * scale,
     )
-    ends, values = [0.0], [start]
-    pieces: list[Any] = []
+    ends, values, pieces = list(before.ends), list(before.values), list(before.pieces)
     still = Result.CONVERGED if loss0 == 0 and field.problem.loss.attained else Result.STATIONARY
-    result = still if rate0 == 0 else Result.STEP_LIMIT
+    result, most = still if rate0 == 0 else Result.STEP_LIMIT, most + len(pieces)
     if not (np.isfinite(loss0) and np.isfinite(rate0)):
-        return np.array(ends), np.array(values), pieces, Result.DIVERGED
+        return before._replace(result=Result.DIVERGED)
     while rate0 > 0 and len(ends) <= most:
         if over():
             result = Result.TIME_LIMIT
@@ -234,9 +272,4 @@ def _integrate(
         if solver.status == "finished":
             result = Result.REACHED_T1
             break
-    return np.array(ends), np.array(values), pieces, result
-
-
-def _dense(ends: Array, values: Array, pieces: list[Any], t: float) -> Array:
-    k = int(np.searchsorted(ends, t))
-    return values[k] if k == 0 or k == len(ends) or ends[k] == t else pieces[k - 1](t)
+    return _Run(np.array(ends), np.array(values), pieces, result)

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
@@ -20,7 +20,7 @@ from ..._core.arguments import SMALLEST_NORMAL, Array
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaves, regrouped
-from ..._numerics.flow_frame import CONVERGED, FlowRequest, largest_difference
+from ..._numerics.flow_frame import CONVERGED, FlowRequest, goes_on, largest_difference
 from ..._numerics.rosenbrock import RESULTS, STEP_LIMIT, STOPPED, Controls, Path, Progress
 from ...losses import SquareLoss
 from ...models.hyperbola import HyperbolicLift
@@ -58,6 +58,7 @@ class CompiledFlow:
     """What `compiled_samples.sample` makes of weights at the start and how they are mixed."""
     result: Result
     stats: dict[str, Any]
+    go_on: Callable[[FlowRequest], CompiledFlow]
 
     def point_at(self, t: float) -> MirrorPoint:
         return self.origin.moved(self.X.T @ self.path.at(t))
@@ -97,11 +98,27 @@ class CompiledFlow:
             interpolant=lambda t: view(self.point_at(t)),
             predictor_error=of_beta,
             dual=nus,
+            continuation=lambda further: self.go_on(further).trajectory(
+                problem, loss, view, degree
+            ),
         )
 
 
-def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowRequest) -> CompiledFlow:
-    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged."""
+class _Marched(NamedTuple):
+    """How far a march came, its times and record, and what else the next step needs."""
+
+    done: Progress
+    times: Array
+    record: Array
+    working: tuple[Array, ...]
+    insides: Array
+
+
+def integrate_compiled(
+    problem: MirrorProblem, speed: float, request: FlowRequest, before: _Marched | None = None
+) -> CompiledFlow:
+    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged. before: the march that goes
+    on."""
     deadline = request.deadline
     with deadline.paused():
         from ..._numerics.compilation import announced
@@ -111,9 +128,10 @@ def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowReques
     with deadline.flag(deadline.both) as stop:
         flow, controls, ending = prepared(problem, speed, request, stop)
         call = partial(announced, "dual flow", march, flow, deadline=deadline)
-        done, times, record = _marched(flow, controls, call)
+        marched = _marched(flow, controls, call, before)
+    done, times, record, _, insides = marched
     saved = request.saved(times)
-    seen = flow.field, problem.y, times, record, flow.insides, saved
+    seen = flow.field, problem.y, times, record, insides, saved
     sampled = partial(announced, "dual flow", sample, *seen)
     stats = {
         "method": "compiled",
@@ -123,25 +141,45 @@ def integrate_compiled(problem: MirrorProblem, speed: float, request: FlowReques
     }
     result = ending if done.status == STOPPED else RESULTS[done.status]
     path = Path(times, record[:, 0], record[:-1, 3:])
-    return CompiledFlow(problem.origin, problem.X, problem.y, path, saved, sampled, result, stats)
+    on = partial(integrate_compiled, problem, speed, before=marched)
+    return CompiledFlow(
+        problem.origin, problem.X, problem.y, path, saved, sampled, result, stats, on
+    )
 
 
 def _marched(
-    flow: Any, controls: Controls, call: Callable[[Controls, Progress], Progress]
-) -> tuple[Progress, Array, Array]:
-    """How far the march came, and its record, which is emptied whenever it is full."""
+    flow: Any,
+    controls: Controls,
+    call: Callable[[Controls, Progress], Progress],
+    before: _Marched | None,
+) -> _Marched:
+    """The march, on from the one before, and its record, which is emptied whenever it is full."""
+    from .compiled_room import LOOK
+
+    working = flow.points, flow.duals, flow.levels, flow.counts
     done, parts = Progress(0.0, 0.0), list[tuple[Array, Array]]()
+    if before is not None:
+        done = before.done
+        if not goes_on(RESULTS[done.status], done.time, controls.end):
+            return before
+        for array, old in zip(working, before.working, strict=True):
+            array[:] = old
+        looked = int(flow.counts[LOOK])
+        flow.insides[:looked] = before.insides[:looked]
+        parts.append((before.times[:-1], before.record[:-1]))
+        flow.times[0], flow.record[0], flow.counts[0] = before.times[-1], before.record[-1], 0
+    most_steps = done.steps + controls.most_steps
     while True:
         first, room = done.steps, done.steps + len(flow.times) - 1
-        done = call(controls._replace(most_steps=min(controls.most_steps, room)), done)
+        done = call(controls._replace(most_steps=min(most_steps, room)), done)
         kept = done.steps - first
         parts.append((flow.times[: kept + 1], flow.record[: kept + 1]))
-        if done.status != STEP_LIMIT or done.steps == controls.most_steps:
+        if done.status != STEP_LIMIT or done.steps == most_steps:
             break
         parts[-1] = flow.times[:kept].copy(), flow.record[:kept].copy()
         flow.times[0], flow.record[0], flow.counts[0] = flow.times[kept], flow.record[kept], 0
     times, records = zip(*parts, strict=True)
-    return done, np.concatenate(times), np.concatenate(records)
+    return _Marched(done, np.concatenate(times), np.concatenate(records), working, flow.insides)
 
 
 def prepared(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -80,6 +80,17 @@ class Field(Protocol):
     def force(self, point: MirrorPoint) -> Array: ...
 
 
+class Transported(NamedTuple):
+    """Changes of ν at the saved times, (T, 1 + COPIES, n), the largest effect of which is the
+    estimate: e, and its copies; NaN from where the time was over. How many pieces they were carried
+    along, and what they are at the end of these."""
+
+    saved: Array
+    found: Array
+    pieces: int
+    error: Array
+
+
 def transported_errors(
     field: Field,
     times: Array,
@@ -87,18 +98,20 @@ def transported_errors(
     pieces: tuple[Any, ...],
     saved: Array,
     over: Callable[[], bool] = lambda: False,
-) -> Array:
-    """Changes of ν at the saved times, (T, 1 + COPIES, n), the largest effect of which is the
-    estimate: e, and its copies.
-
-    NaN from where the time is over.
-    """
+    before: Transported | None = None,
+) -> Transported:
+    """The errors at the saved times. before: those of the first pieces, which are carried on."""
     rng, error = np.random.default_rng(0), np.zeros((1 + COPIES, nus.shape[1]))
     signs = np.array([np.append(1.0, rng.choice([-1.0, 1.0], COPIES)) for _ in pieces])
-    found = np.where((saved > 0)[:, None, None], np.nan, error)
-    ends = np.union1d(times[1:], saved[(saved > 0) & (saved <= times[-1])])
+    found, carried = np.where((saved > 0)[:, None, None], np.nan, error), 0
+    if before is not None:
+        carried, error = before.pieces, before.error
+        known = saved <= times[carried]
+        found[known] = before.found[np.searchsorted(before.saved, saved[known])]
+    start = times[carried]
+    ends = np.union1d(times[carried + 1 :], saved[(saved > start) & (saved <= times[-1])])
     of = np.searchsorted(times, ends) - 1
-    place = np.where(saved > 0, np.searchsorted(ends, saved), -1)
+    place = np.where(saved > start, np.searchsorted(ends, saved), -1)
     transport, most = _Transport(field), max(1, LOOKED_AT_ONCE // field.X.shape[1])
     for first in range(0, ends.size, most):
         here, until = of[first : first + most], ends[first : first + most]
@@ -106,7 +119,7 @@ def transported_errors(
         begun, whole = first, until == times[here + 1]
         while begun < first + here.size:
             if over():
-                return found
+                return Transported(saved, found, int(of[begun]), error)
             rest = slice(begun - first, None)
             reached, error = transport.pushed(
                 error, seen.rows(rest), signs[here[rest]], whole[rest]
@@ -114,8 +127,7 @@ def transported_errors(
             kept = slice(*np.searchsorted(place, (begun, begun + len(reached))))
             found[kept] = SIZES * reached[place[kept] - begun]
             begun += len(reached)
-    found[place == ends.size] = SIZES * error
-    return found
+    return Transported(saved, found, len(pieces), error)
 
 
 @dataclass(frozen=True)

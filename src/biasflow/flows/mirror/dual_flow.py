@@ -13,8 +13,9 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +25,9 @@ from ..._core.former_names import renamed
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, leaves
-from ..._numerics.deadlines import FLOW_S, Deadline
-from ..._numerics.flow_frame import CONVERGED, FlowRequest
-from ..._numerics.interrupts import interrupted, stoppable
+from ..._numerics.deadlines import FLOW_S, deadline_of
+from ..._numerics.flow_frame import CONVERGED, FlowRequest, goes_on
+from ..._numerics.interrupts import stoppable
 from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
 from ...limits.constraints import reduce_constraints, surely_independent
 from ...limits.half_lines import forced_zeros
@@ -35,9 +36,10 @@ from ...limits.newton import weighted_gram
 from ...losses import SquareLoss, needs_square
 from ...potentials import ScaledPotential
 from ...potentials.potential import MirrorPoint, Potential
-from ..endings import judged, returned
+from ..continuation import Asked
+from ..endings import judged
 from ..units import own_mirror
-from .defect import transported_errors
+from .defect import Transported, transported_errors
 
 EPS = float(np.finfo(float).eps)
 ROUNDINGS = 8.0
@@ -163,7 +165,7 @@ def mirror_flow(
     [0.429 0.857 1.286]
     [0.    0.013 1.992]
     """
-    deadline = Deadline(time_s)
+    deadline = deadline_of(time_s)
     if not isinstance(problem, MirrorProblem):
         instance("potential", problem, Potential)
         problem = MirrorProblem(problem, X, y, beta0)  # type: ignore[arg-type]
@@ -183,10 +185,12 @@ def mirror_flow(
         slowed = ScaledPotential(1 / speed, problem.potential)
         shown = dataclasses.replace(problem, potential=slowed)
 
+    def restored(found: Trajectory[Array]) -> Trajectory[Array]:
+        return units.restored(judged(found), shown)
+
     def follow() -> Trajectory[Array]:
-        flow = integrate(own, speed, request).trajectory(own, loss, lambda point: point.beta)
-        found = units.restored(judged(flow), shown)
-        return returned("mirror_flow", found, throw and not interrupted())
+        found = integrate(own, speed, request).trajectory(own, loss, lambda point: point.beta)
+        return Asked("mirror_flow", request, units, restored).returned(found, throw)
 
     return stoppable(follow)
 
@@ -221,6 +225,7 @@ class DualFlow:
     result: Result
     stats: dict[str, Any]
     over: Callable[[], bool]
+    go_on: Callable[[FlowRequest], DualFlow]
 
     def point_at(self, t: float) -> MirrorPoint:
         return self.origin.moved(self.X.T @ self.dense(t))
@@ -254,6 +259,9 @@ class DualFlow:
             interpolant=lambda t: view(self.point_at(t)),
             predictor_error=of_beta,
             dual=self.dual,
+            continuation=lambda further: self.go_on(further).trajectory(
+                problem, loss, view, degree
+            ),
         )
 
     def _errors(self, states: Any, view: Callable[[MirrorPoint], Any]) -> tuple[Array, Array]:
@@ -312,27 +320,39 @@ def _moved(
     return found
 
 
-def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -> DualFlow:
-    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it."""
+class _Runs(NamedTuple):
+    """A run, its errors, and the seconds that these took."""
+
+    run: _Run
+    errors: Transported
+    error_seconds: float
+
+
+def integrate_dual(
+    problem: MirrorProblem, speed: float, request: FlowRequest, before: _Runs | None = None
+) -> DualFlow:
+    """Integrate ν̇ = speed·(y − Xβ(ν)) until t1, or until converged, and the error along it.
+    before: what goes on."""
     X, y, origin, t1, deadline = problem.X, problem.y, problem.origin, request.t1, request.deadline
     target, infimum, ending = reachable(problem.potential.half_lines(X.shape[1]), X, y)
     field = _Field(origin, X, target, speed)
     threshold = infimum + (
         DUAL.converged_short if ending is Result.INFEASIBLE else CONVERGED
     ) * half(target - X @ origin.beta)
-    run = _integrate(
-        field, t1, _stopping(field, t1, threshold, ending), request.rtol, deadline.first
-    )
-    evaluations, started = run.evaluations, time.process_time()
+    run, known, seconds = (None, None, 0.0) if before is None else before
+    if run is None or goes_on(run.result, float(run.times[-1]), t1):
+        stop = _stopping(field, t1, threshold, ending)
+        run = _integrate(field, t1, stop, request.rtol, deadline.first, run)
+    started = time.process_time()
     saved = request.saved(run.times)
     nus = np.array([run.dense(t) for t in saved])
-    errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both)
-    estimating = time.process_time() - started
+    errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both, known)
+    seconds += time.process_time() - started
     stats = {
         "method": "dual",
         "steps": len(run.times) - 1,
-        "evaluations": evaluations,
-        "error_seconds": estimating,
+        "evaluations": run.evaluations,
+        "error_seconds": seconds,
         "restarts": run.restarts,
     }
     return DualFlow(
@@ -342,10 +362,11 @@ def integrate_dual(problem: MirrorProblem, speed: float, request: FlowRequest) -
         dense=run.dense,
         times=saved,
         dual=nus,
-        errors=errors,
+        errors=errors.found,
         result=run.result,
         stats=stats,
         over=deadline.both,
+        go_on=partial(integrate_dual, problem, speed, before=_Runs(run, errors, seconds)),
     )
 
 
@@ -416,7 +437,8 @@ class _Field:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One integration: where its steps ended, ν there, and the polynomials between."""
+    """One integration: where its steps ended, ν there, and the polynomials between; by how much
+    its tolerance was sharpened."""
 
     times: Array
     nus: Array
@@ -424,6 +446,7 @@ class _Run:
     result: Result
     evaluations: int
     restarts: int
+    sharpness: float
 
     def dense(self, t: float) -> Array:
         k = int(np.searchsorted(self.times, t))
@@ -434,7 +457,12 @@ Stop = Callable[[MirrorPoint, Array], Result | None]
 
 
 def _integrate(
-    field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]
+    field: _Field,
+    t1: float | None,
+    stop: Stop,
+    rtol: float,
+    over: Callable[[], bool],
+    before: _Run | None,
 ) -> _Run:
     """LSODA in segments: a step that let some β grow too far is taken back and the next segment is
     capped."""
@@ -443,17 +471,26 @@ def _integrate(
     # a failed step is handled here, not announced
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return _segments(field, t1, stop, rtol, over)
+        return _segments(field, t1, stop, rtol, over, before)
 
 
 def _segments(
-    field: _Field, t1: float | None, stop: Stop, rtol: float, over: Callable[[], bool]
+    field: _Field,
+    t1: float | None,
+    stop: Stop,
+    rtol: float,
+    over: Callable[[], bool],
+    before: _Run | None,
 ) -> _Run:
     from scipy.integrate import LSODA
 
-    times, nus, pieces = [0.0], [np.zeros(len(field.target))], []
-    field.evaluations, restarts, caution, capped, result = 0, -1, 1.0, True, None
-    sharpness, initial = 1.0, half(field.force(field.point(nus[0])))
+    if before is None:
+        none = np.zeros((1, len(field.target)))
+        before = _Run(np.zeros(1), none, (), Result.TIME_LIMIT, 0, -1, 1.0)
+    times, nus, pieces = list(before.times), list(before.nus), list(before.pieces)
+    field.evaluations, restarts, sharpness = before.evaluations, before.restarts, before.sharpness
+    caution, capped, result, most_steps = 1.0, True, None, DUAL.most_steps + len(pieces)
+    initial = half(field.force(field.point(nus[0])))
     while result is None:
         t, nu = times[-1], nus[-1]
         point = field.point(nu)
@@ -528,7 +565,7 @@ def _segments(
             result = stop(point, force) or result
             if result is None and t1 is not None and solver.t >= t1:
                 result = Result.REACHED_T1
-            if result is None and len(times) > DUAL.most_steps:
+            if result is None and len(times) > most_steps:
                 result = Result.STEP_LIMIT
             calm = (
                 capped
@@ -547,7 +584,13 @@ def _segments(
                 capped = capped and not calm
                 break
     return _Run(
-        np.array(times), np.array(nus), tuple(pieces), result, field.evaluations, max(restarts, 0)
+        np.array(times),
+        np.array(nus),
+        tuple(pieces),
+        result,
+        field.evaluations,
+        max(restarts, 0),
+        sharpness,
     )
 
 
