@@ -65,11 +65,6 @@ class Deadline:
             return None
         return max(self.seconds - self._elapsed(), MOMENT)
 
-    @property
-    def left(self) -> float:
-        """Seconds left, negative when the time is over."""
-        return self.seconds - self._elapsed()
-
     def pause(self) -> None:
         """Code is loaded or compiled: the clock stands still until as many calls of `resume`."""
         with self._lock:

@@ -57,9 +57,9 @@ class Evidence:
     def time_left(self) -> float:
         """Seconds left for the next solver; `Unmeasured` is raised where there are none."""
         left = self.deadline.left
-        if left <= 0:
+        if self.deadline.over():
             raise Unmeasured(f"the time limit of {self.deadline.seconds:g} s was reached before")
-        return left
+        return float("inf") if left is None else left
 
     @property
     def given_flow(self) -> Trajectory | None:
