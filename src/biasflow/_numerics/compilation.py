@@ -24,7 +24,7 @@ from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
 from .deadlines import Deadline
-from .interrupts import interrupted, run_apart
+from .interrupts import apart, interrupted
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
@@ -119,7 +119,7 @@ def entry(kernel: Kernel, drives: bool = False) -> Kernel:
 
     @functools.wraps(made)
     def call(*arguments: Any) -> Any:
-        return run_apart(made, arguments)
+        return apart(made, *arguments)
 
     return cast(Kernel, call)
 

@@ -14,6 +14,7 @@ from .._core.results import Result
 from .._core.trees import leaves
 from ..errors import InputError
 from .deadlines import Deadline, deadline_of
+from .interrupts import still_saved
 
 CONVERGED = 1e-20
 """Loss relative to its start at which a flow that interpolates has converged."""
@@ -78,11 +79,12 @@ class FlowRequest:
     def saved(self, ends: Array) -> Array:
         """The times asked for as far as the steps got, and the last where they did not get through;
         else the ends of all steps."""
-        if self.times is None:
-            return ends
-        reached = self.times[self.times <= ends[-1]]
-        through = reached.size == self.times.size or ends[-1] in reached[-1:]
-        return reached if through else np.append(reached, ends[-1])
+        saved = ends
+        if self.times is not None:
+            saved = self.times[self.times <= ends[-1]]
+            if saved.size < self.times.size and ends[-1] not in saved[-1:]:
+                saved = np.append(saved, ends[-1])
+        return saved[still_saved(saved.size)]
 
 
 def goes_on(result: Result, reached: float, t1: float | None) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import functools
 import os
 import threading
 import time
@@ -32,6 +33,8 @@ GRACE_S = 0.35
 wait less than the half second that Ctrl-C may take."""
 EXIT_S = 10.0
 """For which the end of the process waits for such calls: they may hold what it takes down."""
+SAVED = 65
+"""States of a flow that Ctrl-C ended, its interpolant aside."""
 
 Flag = NDArray[np.intp]
 """An array of one entry, which turns from zero to one when a call is to end."""
@@ -53,20 +56,40 @@ def interrupted() -> bool:
     return flag is not None and bool(flag[0])
 
 
+def still_saved(count: int) -> NDArray[np.intp]:
+    """Which of so many saved states are made: all, but few after Ctrl-C, which may not take as long
+    as a share of the flow so far."""
+    if not interrupted():
+        return np.arange(count)
+    return np.unique(np.linspace(0, count - 1, min(count, SAVED)).astype(np.intp))
+
+
 def stoppable(call: Callable[..., Found], *arguments: Any) -> Found:
     """Call, by a helper thread if this is the main one.
 
     On KeyboardInterrupt, or what else a signal's handler raises, `stop_flag` is raised; what the
     call then returns, or the `partial` of its error, is the `partial` of the KeyboardInterrupt.
     """
-    return run_apart(call, arguments, keep=True)
-
-
-def run_apart(call: Callable[..., Found], arguments: tuple[Any, ...], keep: bool = False) -> Found:
-    """`stoppable`; only if `keep` is true does the KeyboardInterrupt have a `partial`."""
     if _thread.get_ident() != threading.main_thread().ident:
-        return call(*arguments)
-    job = _Job(call, arguments)
+        found = call(*arguments)
+        if interrupted():  # the call that this one is part of
+            raise KeyboardInterrupt
+        return found
+    return _by_helper(call, arguments, {}, keep=True)
+
+
+def apart(call: Callable[..., Found], *arguments: Any, **options: Any) -> Found:
+    """The same for a part of a call, of which nothing is kept: compiled code, or a program that
+    does not look at the flag and is left to end by itself."""
+    if _thread.get_ident() != threading.main_thread().ident:
+        return call(*arguments, **options)
+    return _by_helper(call, arguments, options, keep=False)
+
+
+def _by_helper(
+    call: Callable[..., Found], arguments: tuple[Any, ...], options: dict[str, Any], keep: bool
+) -> Found:
+    job = _Job(functools.partial(call, *arguments, **options))
     try:
         helper = _idle.pop() if _idle else _Helper()
         helper.jobs.put(job)
@@ -96,8 +119,8 @@ def run_apart(call: Callable[..., Found], arguments: tuple[Any, ...], keep: bool
 class _Job:
     """A call, and what came out."""
 
-    def __init__(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self.call, self.arguments, self.flag = call, arguments, np.zeros(1, np.intp)
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call, self.flag = call, np.zeros(1, np.intp)
         self.found: Any = None
         self.error: BaseException | None = None
         self.done = False
@@ -107,7 +130,7 @@ class _Job:
 
     def run(self) -> None:
         try:
-            self.found = self.context.run(self.call, *self.arguments)
+            self.found = self.context.run(self.call)
         except BaseException as error:  # raised again by the thread that waits
             self.error = error
         self.done = True

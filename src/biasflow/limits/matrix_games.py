@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from .._core.arguments import Array, matrix, positive_float
 from .._core.results import Certificate, Limit
 from .._numerics.exact_sums import as_integers, rounded_down
+from .._numerics.interrupts import apart
 from ..errors import ConvergenceError
 from .rational_games import exact_game, shares
 
@@ -161,7 +162,9 @@ def _program(Z: Array, unit: float, deadline: float) -> Game:
         }
         if deadline < math.inf:
             options["time_limit"] = max(deadline - time.monotonic(), 0.05)
-        found = linprog(cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options)
+        found = apart(
+            linprog, cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options
+        )
         if found.x is not None and found.status in (0, 1):
             return _game(Z, found.x[:m], -found.ineqlin.marginals)
         if time.monotonic() > deadline:

@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from .._core.arguments import Array, label_size, system
 from .._core.results import Certificate, Limit
+from .._numerics.interrupts import apart
 from ..errors import ConvergenceError
 from .constraints import reduce_constraints
 from .newton import solve_gram
@@ -102,7 +103,8 @@ def min_l1(X: ArrayLike, y: ArrayLike) -> Limit[Array]:
     basis, target = constraints.basis, constraints.target
     d = X.shape[1]
     size = float(np.max(np.abs(target), initial=0.0)) or 1.0  # HiGHS' tolerances are absolute
-    solution = linprog(
+    solution = apart(
+        linprog,
         np.ones(2 * d),
         A_eq=np.hstack([basis, -basis]),
         b_eq=target / size,

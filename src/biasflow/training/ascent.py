@@ -15,6 +15,7 @@ from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
 from .._core.results import Result, Trajectory
 from .._numerics.double_precision import jax_in_double
+from .._numerics.interrupts import stoppable
 from ..errors import InputError, RefusedError
 from ..losses import (
     ExponentialLoss,
@@ -188,18 +189,19 @@ def climb(
     )
     now = Reached(start.log_beta, -np.inf, 0.0)
     kept: Kept = [(0, start.moving, now)]
-    for first, last, record in job.pieces():
-        now = Reached(
-            *training.compiled(
-                moving, fixed, isinstance(loss, LogisticLoss), now, first, last, schedule, trace
+    logistic = isinstance(loss, LogisticLoss)
+    with job.deadline.flag(job.deadline.over) as stop:
+        for first, last, record in job.pieces():
+            reached, done = training.compiled(
+                moving, fixed, logistic, now, first, last, schedule, trace, stop
             )
-        )
-        job.tell(last, job.steps)
-        over = job.deadline.over()
-        if record or over:
-            kept.append((last, tuple(np.array(leaf, dtype=float) for leaf in moving), now))
-        if over:
-            break
+            now = Reached(*reached)
+            job.tell(done, job.steps)
+            over = done < last or job.deadline.over()
+            if (record or over) and done > kept[-1][0]:
+                kept.append((done, tuple(np.array(leaf, dtype=float) for leaf in moving), now))
+            if over:
+                break
     return kept
 
 
@@ -356,7 +358,7 @@ def margin_ascents(
         dataclasses.replace(
             run, times=run.stats["kept"].astype(float), stats={**run.stats, "engine": by}
         )
-        for run in engine.run(problems, job)
+        for run in stoppable(engine.run, problems, job)
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arguments import Array
+from .._core.arguments import Array, Index
 from .._numerics.compilation import entry, inner, stamp
 from .._numerics.soft_minimum import SOURCES, bounded_exp, weigh
 from .step_rules import Schedule
@@ -99,9 +99,10 @@ def _network(stamp: int) -> Any:
         last: int,
         rule: Schedule,
         trace: Array,
-    ) -> Reached:
+        stop: Index,
+    ) -> tuple[Reached, int]:
         """Steps first … last − 1 on both layers, in place; `trace` (steps, 2), or of no rows, is
-        told (margin, log β) before each."""
+        told (margin, log β) before each; how many are done, fewer if `stop` is raised."""
         n, m = y.size, a.size + 0 * stamp
         pre, rows, G = (
             np.empty((n, m), W.dtype),
@@ -111,6 +112,8 @@ def _network(stamp: int) -> Any:
         u, p = np.empty(n), np.empty(n)
         log_beta, best, clock = now
         for t in range(first, last):
+            if stop[0] != 0:
+                return Reached(log_beta, best, clock), t
             predict(a, W, X, y, squared, pre, u)
             least = weigh(u, log_beta, logistic, p)
             best = max(best, least)
@@ -120,7 +123,7 @@ def _network(stamp: int) -> Any:
             rate = share(rule, t, log_beta, 0.0)
             clock += rate
             log_beta += math.log(move(a, W, G, rate, squared))
-        return Reached(log_beta, best, clock)
+        return Reached(log_beta, best, clock), last
 
     return network
 
@@ -137,13 +140,16 @@ def _features(stamp: int) -> Any:
         last: int,
         rule: Schedule,
         trace: Array,
-    ) -> Reached:
+        stop: Index,
+    ) -> tuple[Reached, int]:
         """The same on fixed signed features Z (n, m): x holds the norms ρ̄_j of neurons or, for the
         output layer, ā_j."""
         n, m = Z.shape
         u, p, g = np.empty(n + 0 * stamp), np.empty(n), np.empty(m)
         log_beta, best, clock = now
         for t in range(first, last):
+            if stop[0] != 0:
+                return Reached(log_beta, best, clock), t
             for i in range(n):
                 row, total = Z[i], 0.0
                 for j in range(m):
@@ -170,7 +176,7 @@ def _features(stamp: int) -> Any:
             for j in range(m):
                 x[j] *= shrink
             log_beta += math.log(growth)
-        return Reached(log_beta, best, clock)
+        return Reached(log_beta, best, clock), last
 
     return features
 

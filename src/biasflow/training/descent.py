@@ -14,6 +14,7 @@ from .._core.problems import Dataset, Problem
 from .._core.results import Limit, Result, Trajectory
 from .._core.trees import leaves, regrouped, stack
 from .._numerics.flow_frame import CONVERGED
+from .._numerics.interrupts import Flag
 from ..errors import ConvergenceError, InputError, RefusedError
 from ..limits import bregman_projection
 from ..losses import Loss, SquareLoss, needs_square
@@ -68,16 +69,14 @@ class NumbaEngine(Engine):
 
     def run(self, problems: Sequence[Problem], job: Job) -> tuple[Trajectory, ...]:
         schedule = plain_schedule(job.rule)
+        with job.deadline.flag(job.deadline.over) as stop:
+            runs = [
+                recorded(problem, _compiled_advance(problem, schedule, job, stop), job)
+                for problem in problems
+            ]
         return tuple(
-            described(
-                problem,
-                schedule,
-                job,
-                key,
-                self.name,
-                *recorded(problem, _compiled_advance(problem, schedule, job), job),
-            )
-            for problem, key in zip(problems, job.keys, strict=True)
+            described(problem, schedule, job, key, self.name, *run)
+            for problem, key, run in zip(problems, job.keys, runs, strict=True)
         )
 
 
@@ -92,7 +91,7 @@ def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result
             if end is Result.DIVERGED:
                 return [(at, one) for at, one in kept if _finite(one)], end, done
             end = end or (Result.TIME_LIMIT if job.deadline.over() and done < job.steps else None)
-            if record or end is not None:
+            if (record or end is not None) and done > kept[-1][0]:
                 kept.append((done, state))
             if end is not None:
                 return kept, end, done
@@ -259,8 +258,8 @@ def _numpy_advance(
     return advance
 
 
-def _compiled_advance(problem: Problem, schedule: Schedule, job: Job) -> Advance:
-    """The same on a two-layer network under the square loss, compiled."""
+def _compiled_advance(problem: Problem, schedule: Schedule, job: Job, stop: Flag) -> Advance:
+    """The same on a two-layer network under the square loss, compiled; until `stop` is raised."""
     from .._numerics.compilation import announced
     from .relu_descent import descend
 
@@ -271,7 +270,7 @@ def _compiled_advance(problem: Problem, schedule: Schedule, job: Job) -> Advance
     speed = 2 * problem.loss.factor(data.n)
 
     def advance(first: int, last: int) -> tuple[Any, int, int]:
-        settings = (model.negative_slope, speed, schedule, first, last, *ends)
+        settings = (model.negative_slope, speed, schedule, first, last, *ends, stop)
         done, code = announced("ReLU", descend, a, W, X, data.y, *settings)
         return TwoLayerParams(a.copy(), W.copy()), done, code
 

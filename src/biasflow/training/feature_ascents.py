@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.arguments import Array, matrix, one_of, positive_float, positive_int
 from .._core.facts import record_line
 from .._core.former_names import warn_of
+from .._numerics.interrupts import apart
 from ..errors import RefusedError
 from ..losses import MarginLoss, margin_loss, soft_minimum
 from .ascent import COMPILED_LOSSES, climb, default_step
@@ -142,7 +143,8 @@ def feature_ascent(
     m, scale = Z.shape[1], positive_float("start", start)
     origin, log_beta = (np.zeros(m), 0.0) if output else (np.full(m, m**-0.5), 2 * math.log(scale))
     trace = np.empty((steps + 1, 2))
-    run = climb(
+    run = apart(
+        climb,
         trained,
         Start((origin,), (Z,), log_beta, largest),
         schedule,

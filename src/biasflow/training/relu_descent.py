@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arguments import Array
+from .._core.arguments import Array, Index
 from .._numerics.compilation import entry, inner
 from ..flows.relu.small_algebra import SMALL_PRODUCT, STAMP
 from .descent import OVERSHOOTS, REACHED, WENT_ON
@@ -69,12 +69,15 @@ def _descend(stamp: int) -> Any:
         steps: int,
         goal: float,
         limit: float,
+        stop: Index,
     ) -> tuple[int, int]:
         """Steps first … last in place; every check_every-th, and the last of all `steps`, looks
-        whether Σ(h − y)² fell to `goal` or rose above `limit`."""
+        whether Σ(h − y)² fell to `goal` or rose above `limit`; no more once `stop` is raised."""
         hidden, h = np.empty((a.size, y.size + 0 * stamp)), np.empty(y.size)
         Q, scratch = np.empty((a.size, y.size)), np.empty(W.shape)
         for step in range(first, last + 1):
+            if stop[0] != 0:
+                return step - 1, WENT_ON
             outputs(a, W, X, slope, hidden, h)
             rate = rule.size * (step - 1 + rule.offset) ** -rule.power * speed
             for k in range(y.size):

@@ -63,8 +63,8 @@ class Training(ABC):
 
     @abstractmethod
     def compiled(self, moving: Arrays, fixed: Arrays, *rest: Any) -> Any:
-        """Steps in place by compiled code, to a `Reached`: rest is logistic, a `Reached`, first,
-        last, the step rule's numbers, and the trace."""
+        """Steps in place by compiled code, to a `Reached` and how many are done: rest is logistic,
+        a `Reached`, first, last, the step rule's numbers, the trace, and a flag to stop."""
 
     @property
     @abstractmethod

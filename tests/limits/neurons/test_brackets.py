@@ -147,26 +147,6 @@ class TestBudgets:
                 and other.certificate.dual >= limit.objective
             )
 
-    def test_interrupt_keeps_the_bracket(self, plane, monkeypatch):
-        ds, limit = plane
-        calls = []
-
-        search = SearchOracle.search
-
-        def interrupted(*arguments):
-            calls.append(0)
-            if len(calls) == 6:
-                raise KeyboardInterrupt
-            return search(*arguments)
-
-        monkeypatch.setattr(SearchOracle, "search", interrupted)
-        early = bf.limits.f1_max_margin(ds.X, ds.y)
-        assert early.stats["stopped"] == "interrupted" and early.certificate.kind == "bound"
-        assert (
-            0 < early.objective <= limit.certificate.dual
-            and limit.objective <= early.certificate.dual
-        )
-
     def test_the_same_key_gives_the_same(self):
         ds = bf.data.clusters(30, 6, 2, key=1)
         one, two = (

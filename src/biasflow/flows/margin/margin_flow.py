@@ -13,6 +13,7 @@ from ..._core.problems import Problem
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, stack
 from ..._numerics.flow_frame import FlowRequest
+from ..._numerics.interrupts import still_saved
 from ...errors import InputError, RefusedError
 from ...losses import MarginLoss, SmoothMargin
 from .clocks import between, share_until
@@ -88,6 +89,7 @@ def _integrate(problem: Problem, request: FlowRequest, log_norm: float | None) -
     result = march.run(start, goals, cap)
     middle = time.process_time()
     places = _saved(march, wanted)
+    places = [places[i] for i in still_saved(len(places))]
     compared = with_turns(march, compared_places(len(march.points) - 1, places), places)
     companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
     branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])

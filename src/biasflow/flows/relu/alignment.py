@@ -13,6 +13,7 @@ from ..._core.arguments import Array, Mask, instance
 from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, Problem, dataset
+from ..._numerics.interrupts import apart, stop_flag
 from ...losses import SquareLoss
 from ...losses.loss import Loss
 from ...models import TwoLayer, TwoLayerParams
@@ -117,7 +118,9 @@ def early_alignment(
         # at h = 0 a loss is squares of the labels −n·∂ℓ(0, y)
         pulls = -data.n * np.asarray(loss.gradient(np.zeros(data.n), loss.checked(data.y)))
         data, loss = Dataset(data.X, pulls, data.name), SquareLoss("half-mean")
-    return compilation.announced("ReLU", _align, Problem(model, data, loss, start, log_scale))
+    problem = Problem(model, data, loss, start, log_scale)
+    found: Alignment = apart(compilation.announced, "ReLU", _align, problem)
+    return found
 
 
 def _align(problem: Problem) -> Alignment:
@@ -127,7 +130,7 @@ def _align(problem: Problem) -> Alignment:
     F0, F1 = net.data.pulls
     Y, gates, forever = net.start.copy(), net.gates.copy(), np.inf
     arcs, log, _, _, unsettled = align(
-        Y, gates, F0, F1, net.geometry, net.invariants, forever, forever, forever
+        Y, gates, F0, F1, net.geometry, net.invariants, forever, forever, forever, stop_flag()
     )
     if unsettled >= 0:
         raise did_not_settle("early_alignment", net, unsettled)

@@ -54,6 +54,8 @@ PARALLEL = 1e-14
 ROUNDED = 1e-30
 """Square of a part of a unit vector that is only rounding."""
 NO_EVENT = -1
+SETTLED, STOPPED = -1, -2
+"""In place of a neuron whose gates did not settle."""
 CANCELLED = 1e-14
 """Pull relative to the forces it is the sum of that is only rounding."""
 SWITCH, NEAR_SIZE = 12, 1.0
@@ -251,10 +253,12 @@ def _align(stamp: int) -> Any:
         t_end: float,
         log_size: float,
         log_less: float,
+        stop: Index,
     ) -> tuple[Arcs, Log, float, float, int]:
         """Every neuron's arcs until t_end, or until ½Σe^{2ρ} reaches e^{log_size}; returns them,
         the log, that time, and when the sum reached e^{log_less}. The last value is a neuron whose
-        gates did not settle, −1 if there is none.
+        gates did not settle, −1 if there is none, −2 if `stop` was raised: not all arcs are there
+        then.
         """
         m, width = Y.shape
         G = gates.shape[1]
@@ -263,13 +267,15 @@ def _align(stamp: int) -> Any:
         slides = start_gates(Y, gates, F0, F1, geometry, no_slides(m, 4, width))
         D, scratch, row = row_of(width), row_of(width), row_of(width)
         gate_row, before = gate_table(1, G)[0], gate_table(1, G)[0]
-        count, unsettled = 0, -1
+        count, unsettled = 0, SETTLED
         for j in range(m):
             t = 0.0
             copy(gates[j], gate_row)
             copy(Y[j], row)
             crossings = 0
             while t < t_end:
+                if stop[0] != 0:
+                    return arcs, log, 0.0, 0.0, STOPPED
                 pull(gate_row, F0, F1, geometry.U, D)
                 remove_sliding(j, D, slides)
                 if norm(D) <= CANCELLED * forces_on(gate_row, F0, F1):

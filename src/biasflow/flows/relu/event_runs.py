@@ -15,7 +15,7 @@ from ..._core.problems import Problem
 from ..._numerics.flow_frame import CONVERGED, TIGHTER
 from ..._numerics.interrupts import Flag, stop_flag
 from . import implicit_tail, march_control as marching
-from .early_phase import Arcs, align, states_at
+from .early_phase import SETTLED, STOPPED, Arcs, align, states_at
 from .event_flow import did_not_settle
 from .event_march import ACCEPTED, REJECTED, march
 from .geometry import Network
@@ -200,7 +200,7 @@ def run_events(
     (`branches.Turn`).
     """
     t_stop, times = math.inf if t1 is None else t1, NOTHING if wanted is None else wanted
-    early = _early(setting, net, t_stop, NEGLIGIBLE * setting.per_step)
+    early = _early(setting, net, t_stop, NEGLIGIBLE * setting.per_step, stop)
     begun = _begun(net, early, 0.0 if early is None else early.until, times, turns)
     most = int(min(max(KEPT_BYTES // (8 * begun.Y.size + begun.gates.size), 64), 20_000))
     ask = _asked(setting, begun, 1.0, t_stop, MOST_ARCS if wanted is not None else most, stop)
@@ -317,9 +317,11 @@ def _saved(begun: _Begun, marched: Marched, times: Array, resting: bool) -> Arra
     return saved
 
 
-def _early(setting: Setting, net: Network, t_stop: float, negligible: float) -> Early | None:
+def _early(
+    setting: Setting, net: Network, t_stop: float, negligible: float, stop: Flag
+) -> Early | None:
     """The early phase until h matters, that is, is this share of a label; or None where it matters
-    at once."""
+    at once, or the time is over."""
     least = net.data.smallest_label
     if least == 0:
         return None
@@ -335,9 +337,11 @@ def _early(setting: Setting, net: Network, t_stop: float, negligible: float) -> 
         net.invariants,
     )
     arcs, log, until, less, unsettled = align(
-        Y, gates, F0, F1, geometry, invariants, t_stop, log_size, log_less
+        Y, gates, F0, F1, geometry, invariants, t_stop, log_size, log_less, stop
     )
-    if unsettled >= 0:
+    if unsettled == STOPPED:
+        return None
+    if unsettled != SETTLED:
         raise did_not_settle("gradient_flow, early phase", net, unsettled)
     if not math.isfinite(until):
         return None

@@ -11,6 +11,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._core.results import Result, Trajectory, later
 from ..._numerics.flow_frame import SAME_TIME, TIGHTER, TWICE, FlowRequest
+from ..._numerics.interrupts import still_saved
 from ...errors import ScaleError
 from ...models import TwoLayerParams
 from . import march_control as marching
@@ -64,6 +65,8 @@ def integrate(
         states = run.saved[: saved.size]
         if saved.size < wanted.size:
             saved, states = np.append(saved, run.t_end), np.concatenate([states, run.last[None]])
+    places = still_saved(saved.size)
+    saved, states = saved[places], states[places]
     params, loss = _unfolded(problem, net, states)
     moved = int(saved[0] == 0)
     if moved:

@@ -28,6 +28,7 @@ from ..._core.results import Result, Trajectory
 from ..._core.showing import drawing_room
 from ..._numerics.deadlines import FLOW_S, Deadline
 from ..._numerics.flow_frame import FlowRequest
+from ..._numerics.interrupts import still_saved
 from ...errors import ConvergenceError, InputError, RefusedError
 from ...limits import l1_max_margin
 from ...losses import MarginLoss, SmoothMargin
@@ -178,6 +179,8 @@ def integrate_separable(
     places = [*range(last + 1)] if wanted is None else list(march.saved)
     if not places or places[-1] != last:
         places.append(last)
+    kept = still_saved(len(places))
+    places = [places[i] for i in kept]
     states = [march.states[k] for k in places]
     frame = march.frame
     etas = np.array([frame.eta(state.s) for state in states])
@@ -192,7 +195,8 @@ def integrate_separable(
         error = np.max(larger * (np.sqrt(1 + grown) - 1), axis=1)
         of_beta = np.max(np.exp(log_width) * grown, axis=1)
     if wanted is not None:
-        times[: len(march.saved)] = wanted[: len(march.saved)]
+        asked = kept[kept < len(march.saved)]
+        times[: asked.size] = wanted[asked]
     told = np.array([state.p[rows] / frame.counts[rows] for state in states])
     log_times = np.array([state.log_time for state in states])
     return Trajectory(

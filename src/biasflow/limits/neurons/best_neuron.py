@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array, row_lengths
+from ..._numerics.interrupts import apart, interrupted, stop_flag
 from .columns import Neurons, neurons_along, no_neurons
 from .pair_relaxation import proven_level
 
@@ -225,7 +226,7 @@ def ready(climbing: bool) -> None:
 
     announced("best-neuron", walk, np.eye(3), np.array([1.0, -1.0, 1.0]), 0.0)
     if climbing:
-        announced("best-neuron", climb, np.eye(2), np.eye(2), np.eye(2))
+        announced("best-neuron", climb, np.eye(2), np.eye(2), np.eye(2), stop_flag())
 
 
 def exact_effort(rows: Array, q: Array) -> float:
@@ -270,15 +271,19 @@ def _exact(rows: Array, q: Array, floor: float) -> Answer:
 
 def climbed(rows: Array, q: Array, u: Array, deadline: float = math.inf) -> tuple[Array, Array]:
     """Local maxima of Σq_i(⟨u, c_i⟩)₊ from the unit vectors u, and their values; one start after
-    the other, until the deadline. Starts from where all gradients vanish are left out."""
+    the other, until the deadline, the first in any case. Starts from where all gradients vanish are
+    left out."""
+    return apart(_climbed, rows, q, np.array(u, order="C"), deadline)
+
+
+def _climbed(rows: Array, q: Array, u: Array, deadline: float) -> tuple[Array, Array]:
     from .local_ascent import climb
 
-    u, values = np.array(u, order="C"), np.full(len(u), -np.inf)
-    weighted = np.abs(q)[:, None] * rows
+    values, weighted = np.full(len(u), -np.inf), np.abs(q)[:, None] * rows
     convex, zonotope = weighted[q > 0], weighted[q < 0]
     for k in range(len(u)):
-        values[k : k + 1] = climb(u[k : k + 1], convex, zonotope)
-        if time.monotonic() > deadline:
+        values[k : k + 1] = climb(u[k : k + 1], convex, zonotope, stop_flag())
+        if interrupted() or time.monotonic() > deadline:
             break
     reached = np.isfinite(values)
     return u[reached], values[reached]

@@ -123,7 +123,7 @@ def generate(
     first: Array | None = None,
 ) -> LevelBracket:
     """Rounds from the columns given, and the best neurons under weights `first`, until the gap or
-    the time is reached, or Ctrl-C; the bracket is filled."""
+    the time is reached; the bracket is filled."""
     search = _Search(master, oracle, bracket, effort)
     try:
         if first is not None:
@@ -133,8 +133,6 @@ def generate(
         last = master.last(columns, effort.last_until) if bracket.gap > effort.gap else None
         if last is not None:
             bracket.reach(last)
-    except KeyboardInterrupt:
-        bracket.stopped = "interrupted"
     except ConvergenceError as failure:
         late = time.monotonic() >= effort.search_until
         bracket.stopped = bracket.stopped or ("time is up" if late else str(failure))

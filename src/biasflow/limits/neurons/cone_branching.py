@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_info
 
 from ..._core.arguments import Array, Index
 from ..._numerics.compilation import announced, entry, ordered, stamp
+from ..._numerics.interrupts import apart, interrupted
 from . import arrangement, cone_bounds
 from .arrangement import add, dot
 from .cone_bounds import (
@@ -281,11 +282,12 @@ class ConeSearch:
         """An upper bound on max_u |Σ_iq_i(⟨u, c_i⟩)₊|: at most the target where that holds and time
         allows; infinite for too many samples. As many parts at once as there are threads, as far as
         BLAS is told."""
-        if not self.parts:
-            return np.inf
+        return apart(self._bound, deadline) if self.parts else np.inf
+
+    def _bound(self, deadline: float) -> float:
         parts, threads = self.parts, max((p["num_threads"] for p in threadpool_info()), default=1)
         with ThreadPoolExecutor(min(threads, len(parts))) as pool:
-            while time.monotonic() < deadline:
+            while time.monotonic() < deadline and not interrupted():
                 parts.sort(key=lambda part: -part.bound)
                 if not parts[0].open:
                     break

@@ -78,7 +78,7 @@ def f1_max_margin(
         Relative gap to reach.
     time_s : float
         No new round starts after that many seconds (the last program and the rest of a proof come
-        on top, a sixth of it); Ctrl-C ends the rounds and keeps the bracket.
+        on top, a sixth of it).
     key : int
         The same key gives the same result if time does not run out.
     bias : {'append', 'column'}

@@ -150,8 +150,6 @@ def _generated(
         LevelBracket(*nothing, 0.0, np.zeros(samples.targets.size), np.inf),
         effort,
     )
-    if found.stopped == "interrupted" and not found.lower:
-        raise KeyboardInterrupt
     if not found.lower:
         late = time.monotonic() > effort.search_until
         why = (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arguments import Array
+from ..._core.arguments import Array, Index
 from ..._numerics.compilation import entry, ordered, stamp
 from . import arrangement
 from .arrangement import add, dot
@@ -28,9 +28,12 @@ GAIN = 1e-11
 
 
 @ordered
-def _project(residual: Array, zonotope: Array, squares: Array, t: Array) -> float:
-    """Coordinate descent on ‖residual‖ over t in [0, 1]^N; returns the length left."""
+def _project(residual: Array, zonotope: Array, squares: Array, t: Array, stop: Index) -> float:
+    """Coordinate descent on ‖residual‖ over t in [0, 1]^N, until `stop` is raised; returns the
+    length left."""
     for _ in range(INNER):
+        if stop[0] != 0:
+            break
         change = 0.0
         for k in range(t.size):
             if squares[k] == 0.0:
@@ -47,7 +50,7 @@ def _project(residual: Array, zonotope: Array, squares: Array, t: Array) -> floa
 
 
 @ordered
-def _climb(u: Array, convex: Array, zonotope: Array, squares: Array) -> float:
+def _climb(u: Array, convex: Array, zonotope: Array, squares: Array, stop: Index) -> float:
     """Move u to a local maximum; its value."""
     t, residual, value = np.zeros(squares.size), np.zeros(u.size), -np.inf
     for k in range(t.size):
@@ -60,7 +63,7 @@ def _climb(u: Array, convex: Array, zonotope: Array, squares: Array) -> float:
                 add(residual, 1.0, convex[k])
         for k in range(t.size):
             add(residual, -t[k], zonotope[k])
-        length = _project(residual, zonotope, squares, t)
+        length = _project(residual, zonotope, squares, t, stop)
         if length < 1e-300:
             break
         now = 0.0
@@ -77,14 +80,14 @@ def _climb(u: Array, convex: Array, zonotope: Array, squares: Array) -> float:
 
 
 def _entry(stamp: int) -> Any:
-    def climb(U: Array, convex: Array, zonotope: Array) -> Array:
+    def climb(U: Array, convex: Array, zonotope: Array, stop: Index) -> Array:
         """Move every row of U (k, r) to a local maximum of Σ(⟨u, a⟩)₊ over rows a of `convex` less
-        the same over `zonotope`."""
+        the same over `zonotope`, or on the way there until `stop` is raised."""
         values, squares = np.zeros(U.shape[0] + 0 * stamp), np.zeros(zonotope.shape[0])
         for k in range(squares.size):
             squares[k] = dot(zonotope[k], zonotope[k])
         for row in range(U.shape[0]):
-            values[row] = _climb(U[row], convex, zonotope, squares)
+            values[row] = _climb(U[row], convex, zonotope, squares, stop)
         return values
 
     return climb

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..._core.arguments import Array, Mask
+from ..._numerics.interrupts import apart
 from ...errors import ConvergenceError
 from ..matrix_games import Game, solve_game
 from .cell_program import Neuron, Solved, merged, solve_on_cells
@@ -157,7 +158,8 @@ class NormMaster(Master):
                 "dual_feasibility_tolerance": tolerance,
                 "time_limit": max(deadline - time.monotonic(), 0.1),
             }
-            solution = linprog(
+            solution = apart(
+                linprog,
                 np.ones(features.shape[1]),
                 A_eq=features,
                 b_eq=self.targets,
