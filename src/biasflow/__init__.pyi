@@ -23,6 +23,9 @@ from ._core.problems import (
     MirrorProblem as MirrorProblem,
     Problem as Problem,
 )
+from ._core.progress import (
+    progress as progress,
+)
 from ._core.results import (
     Bracket as Bracket,
     Certificate as Certificate,

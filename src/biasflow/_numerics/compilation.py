@@ -23,6 +23,7 @@ import numba
 from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
+from .._core.progress import erase
 from .deadlines import Deadline
 from .interrupts import apart, interrupted
 
@@ -205,6 +206,7 @@ def _locked(path: Path) -> IO[str] | None:
 
 
 def _say(news: str) -> None:
+    erase()
     print(f"biasflow: {news}", file=sys.stderr, flush=True)
 
 

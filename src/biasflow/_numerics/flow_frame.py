@@ -3,6 +3,7 @@ a second run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, positive_float, real_array, relative_tolerance
+from .._core.progress import doing
 from .._core.results import Result
 from .._core.trees import leaves
 from ..errors import InputError
@@ -37,13 +39,15 @@ class FlowRequest:
 
     t1: the time to end at; None: until converged, or until the method has an end of its own.
     rtol: the relative tolerance. times: where to save, increasing, none after t1; None: every step.
-    deadline: when to give up, first the flow and then what tells its error.
+    deadline: when to give up, first the flow and then what tells its error. units: what time and
+    loss are times, and the log-norm plus, where somebody watches.
     """
 
     t1: float | None
     rtol: float
     times: Array | None
     deadline: Deadline
+    units: tuple[float, float, float] = (1.0, 1.0, 0.0)
 
     @classmethod
     def read(
@@ -74,7 +78,19 @@ class FlowRequest:
         times = self.times
         if times is not None:
             times = np.append(times[times < t1 * (1 - SAME_TIME)], t1)
-        return FlowRequest(t1, self.rtol, times, deadline)
+        return replace(self, t1=t1, times=times, deadline=deadline)
+
+    def watched(self, where: Callable[[], tuple[float, float]], quantity: str = "loss") -> doing:
+        """While the block runs, whoever watches sees the time and the loss, or the log-norm, that
+        the flow is at, in its own units."""
+
+        def words() -> str:
+            time, value = where()
+            clock, factor, shift = self.units
+            value = value * factor if quantity == "loss" else value + shift
+            return f"t = {time * clock:.3g}, {quantity} {value:.3g}"
+
+        return doing(words)
 
     def saved(self, ends: Array) -> Array:
         """The times asked for as far as the steps got, and the last where they did not get through;

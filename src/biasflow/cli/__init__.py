@@ -4,6 +4,8 @@ import io
 import os
 import sys
 
+from .._core.progress import plain_lines
+
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 INTERRUPTED = 130  # exit code
 
@@ -15,6 +17,7 @@ def main() -> None:
     for variable in BLAS_THREADS:
         os.environ.setdefault(variable, "1")
     _speak_greek()
+    plain_lines()
     try:
         from .commands import main as run
     except KeyboardInterrupt:

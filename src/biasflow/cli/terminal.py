@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._core.offers import OWN
+from .._core.progress import doing, hidden, on_terminal
 from ..errors import InputError
 from ..sweeps import Progress, Store
 
@@ -128,7 +129,18 @@ def report_lines(report: Report, page: Path) -> str:
 
 @contextmanager
 def bars() -> Iterator[Progress]:
-    """A bar with an ETA for each label that reports progress, on stderr."""
+    """A bar with an ETA for each label that reports progress, on stderr; in a pipe, its words in
+    the lines that say where a command stands."""
+    if not on_terminal():
+        last = ""
+
+        def say(done: int, total: int, label: str) -> None:
+            nonlocal last
+            last = f"{label} {done} of {total}"
+
+        with doing(lambda: last):
+            yield say
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -146,7 +158,7 @@ def bars() -> Iterator[Progress]:
         TimeElapsedColumn(),
     )
     eta = (TextColumn("ETA"), TimeRemainingColumn())
-    with Progress(*columns, *eta, console=Console(stderr=True)) as display:
+    with hidden(), Progress(*columns, *eta, console=Console(stderr=True)) as display:
         tasks: dict[str, int] = {}
 
         def tell(done: int, total: int, label: str) -> None:

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, positive_int
 from .._core.facts import Fact, Facts, Shown
+from .._core.progress import doing
 from .._core.results import Limit
 from ..errors import BiasflowError, DomainError, InputError, RefusedError
 from ..limits.dual_newton import dual_limit
@@ -185,6 +186,7 @@ class FoundPotential(Shown):
             raise RefusedError(f"{what}: {self.status}: {self.why}")
 
 
+@doing("potential")
 def find_potential(
     G: Callable[[Any], Any], start: Any, *, loops: int = 4, key: int = 0
 ) -> FoundPotential:
@@ -233,11 +235,12 @@ def find_potential(
     crowd = float(np.max(np.count_nonzero(J, axis=0)))
     unit = np.where(sizes > 0, sizes, top) / np.linalg.norm(J, axis=1)
     unit = np.minimum(unit, _turning(fields, J)) / np.sqrt(crowd)
-    found, places = [], [fields.start]
-    for _ in range(loops):
-        loop, ends = _loop(fields, LEG * unit * rng.uniform(-1, 1, (LEGS, fields.d)))
-        found.append(loop)
-        places += ends
+    found, places = list[Loop](), [fields.start]
+    with doing(lambda: f"{len(found)} of {loops} loops"):
+        for _ in range(loops):
+            loop, ends = _loop(fields, LEG * unit * rng.uniform(-1, 1, (LEGS, fields.d)))
+            found.append(loop)
+            places += ends
     worst = max(found, key=lambda loop: loop.errors)
     rows = [fields.jacobian(w) for w in places]
     separable, owners = _separable(rows)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, has_bias, labels, positive_float, positive_int
 from .._core.facts import Fact, Facts, Shown
+from .._core.progress import doing
 from .._core.result_facts import bracket_of
 from .._core.results import Bracket
 from .._core.showing import drawing_room
@@ -149,6 +150,7 @@ def _residual(kkt: MarginKkt) -> str:
     )
 
 
+@doing("certify")
 def certify(
     network: Any,
     X: ArrayLike,
@@ -292,7 +294,8 @@ def _two_layers(
         raise AssumptionError("margin", "every neuron is zero: the network is, and has no margin")
     search = SEARCH_SHARE * (deadline - time.monotonic())
     best, _ = best_margin(data, neurons, gap, max(search, 1e-3), key)
-    polish = polish_steps(a, W, data, low, key, deadline)
+    with doing("the best masses of its neurons"):
+        polish = polish_steps(a, W, data, low, key, deadline)
     reached = max([best.lower, low, *([] if polish is None else [polish.neuron])])
     fraction = _fraction(low, high, reached, best.upper, best.kind)
     margins = normalised_margins(a, W, data.rows, data.y)[data.group]

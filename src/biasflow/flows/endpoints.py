@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import Array, instance
 from .._core.former_names import renamed
 from .._core.problems import Dataset, MirrorProblem, Problem, dataset
+from .._core.progress import doing
 from .._core.results import Limit
 from .._core.trees import leaves
 from ..errors import InputError, RefusedError
@@ -44,6 +45,7 @@ KNOWN = (
 
 
 @renamed(model="problem", ds="data", params0="start")
+@doing("limit")
 def limit(
     problem: Problem | MirrorProblem | Model,
     data: Dataset | None = None,

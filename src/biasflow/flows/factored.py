@@ -28,6 +28,7 @@ import numpy as np
 
 from .._core.arguments import SMALLEST_NORMAL, Array, Index
 from .._core.problems import Problem
+from .._core.progress import doing
 from .._core.results import Trajectory
 from .._core.trees import stack
 from .._numerics.flow_frame import CONVERGED, FlowRequest, distance_error, goes_on
@@ -96,9 +97,12 @@ def integrate_factored(
     stepping.go_on_from(before.record.copy())
     if goes_on(RESULTS[done.status], done.time, request.t1):
         march = marching(_Stepping.begin, _Stepping.attempt, _Stepping.keep)
-        done = march(stepping, Controls(end, done.steps + MOST_STEPS), done)
+        with request.watched(stepping.where):
+            done = march(stepping, Controls(end, done.steps + MOST_STEPS), done)
     record = stepping.record
-    run, check = record.path(), _halved(stepping, halves, request.deadline.both)
+    run = record.path()
+    with doing("its error"), request.watched(stepping.where):
+        check = _halved(stepping, halves, request.deadline.both)
     saved = request.saved(run.times)
     states = np.array([run.at(t) for t in saved])
     others = np.array([check.at(t) for t in saved])
@@ -264,6 +268,11 @@ class _Stepping:
 
     def begin_at(self, Y: Array) -> None:
         self.Y, self.residual, self.force = Y, self.field.residual(Y), self.field(Y)
+
+    def where(self) -> tuple[float, float]:
+        """Time and loss at the last step."""
+        residual = self.residual
+        return self.record.times[-1], 0.5 * self.field.slope * float(residual @ residual)
 
     def first_step(self) -> float:
         """A share of the inverse of a bound on the Jacobian."""

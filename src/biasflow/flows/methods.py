@@ -23,6 +23,7 @@ from .._core.problems import (
     from_starts,
     mirror_problem,
 )
+from .._core.progress import doing
 from .._core.results import Trajectory
 from .._numerics.cores import in_threads
 from .._numerics.deadlines import FLOW_S, Deadline, deadline_of
@@ -146,6 +147,9 @@ class Dual(FlowMethod):
             if isinstance(lift, HyperbolicLift)
             else MirrorProblem(form.potential, X, y, form.beta0)
         )
+        clock, unit, shift = request.units
+        halves = 2 * unit * problem.loss.factor(problem.data.n)
+        request = dataclasses.replace(request, units=(clock, halves, shift))
         flow = integrator(self.name, form.potential)(mirror, 1.0, request)
         return flow.trajectory(problem, problem.loss, lift, problem.model.homogeneity)
 
@@ -363,6 +367,7 @@ such an end come first."""
 
 
 @renamed(model="problem", ds="data", params0="start")
+@doing("gradient flow")
 def gradient_flow(
     problem: Problem | Model,
     data: Dataset | None = None,
@@ -507,6 +512,7 @@ def _follow(
     chosen.check(asked)
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     request = FlowRequest.of(end, tolerance, wanted, deadline)
+    request = dataclasses.replace(request, units=units.shown(asked))
     # what stands for deep ones is w
     plain = units.plain or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)

@@ -18,6 +18,7 @@ from scipy.optimize import nnls
 
 from .._core.arguments import Array, Index, real_array, system
 from .._core.problems import MirrorProblem, Problem
+from .._core.progress import doing
 from .._core.results import Result, Trajectory
 from ..errors import ConvergenceError, InconsistentError, InputError, RefusedError, ScaleError
 from ..limits.constraints import reduce_constraints
@@ -34,6 +35,7 @@ DONE = 1e-10
 MAX_JUMPS = 100_000
 
 
+@doing("saddle path")
 def saddle_path(
     X: ArrayLike | Problem | MirrorProblem,
     y: ArrayLike | None = None,

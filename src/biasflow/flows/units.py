@@ -73,6 +73,12 @@ class Units:
         """Of ν, the integral of the residuals over time."""
         return self.metric - self.labels
 
+    def shown(self, problem: Problem | MirrorProblem) -> tuple[float, float, float]:
+        """What time and loss of the problem in its own units are times, and the log-norm Σ‖w‖²
+        plus, in those given."""
+        loss = _scaled(1.0, 2 * self.labels) if _is_square(problem) else 1.0
+        return _scaled(1.0, self.time), loss, 2 * self.states * LOG2
+
     def data(self, X: Array, y: Array) -> tuple[Array, Array]:
         return _times_two_to(X, -self.inputs), _times_two_to(y, -self.labels)
 

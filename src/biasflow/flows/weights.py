@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import Array
 from .._core.problems import Problem
+from .._core.progress import doing
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, stack
 from .._numerics.deadlines import FIRST_RUN, Deadline
@@ -96,14 +97,15 @@ def follow_weights(
     t1, deadline = request.t1, request.deadline
     rtol, run, check = _Runs(request.rtol) if before is None else before
     field = _WeightField(problem)
-    run = _integrate(field, t1, rtol, deadline.first, before=run)
-    while (
-        field.loss(run.values[-1]) > field.loss(run.values[0])
-        and rtol / 10 > METHOD_RTOL_FLOOR
-        and not deadline.first()
-    ):
-        rtol, check = SHARPER_TOLERANCE * rtol, None
-        run = _integrate(field, t1, rtol, deadline.first)
+    with request.watched(field.where):
+        run = _integrate(field, t1, rtol, deadline.first, before=run)
+        while (
+            field.loss(run.values[-1]) > field.loss(run.values[0])
+            and rtol / 10 > METHOD_RTOL_FLOOR
+            and not deadline.first()
+        ):
+            rtol, check = SHARPER_TOLERANCE * rtol, None
+            run = _integrate(field, t1, rtol, deadline.first)
     end = float(run.ends[-1])
     # with no room a tighter run would be the same one, errors included; 0.99: up to rounding
     room = TIGHTER * rtol / 10 >= 0.99 * METHOD_RTOL_FLOOR
@@ -114,7 +116,8 @@ def follow_weights(
         better, share = _WeightField(finer), share * TIGHTER
     if end > 0:
         begin = CALMER * BEGIN
-        check = _integrate(better, end, share * rtol, deadline.both, begin=begin, before=check)
+        with doing("its error"), request.watched(better.where):
+            check = _integrate(better, end, share * rtol, deadline.both, begin=begin, before=check)
     else:
         check = run
     # a start that nothing moves, as of a network that is dead between its kinks, is its own flow
@@ -190,6 +193,12 @@ class _WeightField:
             for begin, end, array in zip(begins, ends, arrays, strict=True)
         ]
         self.start = np.concatenate([np.ravel(array) for array in arrays])
+        self.at = 0.0, self.start
+
+    def where(self) -> tuple[float, float]:
+        """Time and loss at the last step."""
+        t, flat = self.at
+        return t, self.loss(flat)
 
     def unflatten(self, flat: Array) -> Any:
         parts = iter([flat[place].reshape(shape) for place, shape in self.places])
@@ -262,6 +271,7 @@ def _integrate(
             break
         ends.append(float(solver.t))
         values.append(solver.y.copy())
+        field.at = ends[-1], values[-1]
         pieces.append(solver.dense_output())
         if t1 is None and field.loss(solver.y) <= CONVERGED * loss0:
             result = Result.CONVERGED

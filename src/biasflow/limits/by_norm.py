@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, labels, matrix, system
 from .._core.problems import Dataset
+from .._core.progress import doing
 from .._core.results import Limit
 from ..data import observed_entries
 from ..errors import InputError, unknown
@@ -31,6 +32,7 @@ ROUNDED = 4 * float(np.finfo(float).eps)
 """What a root and a product may be off by, and more."""
 
 
+@doing("least norm")
 def min_norm(
     X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | ArrayLike, **options: Any
 ) -> Limit[Any]:
@@ -88,6 +90,7 @@ def min_norm(
     return _solved(solvers, norm, inputs, targets, options)
 
 
+@doing("largest margin")
 def max_margin(
     X: ArrayLike | Dataset, y: ArrayLike | None = None, *, norm: str | ArrayLike, **options: Any
 ) -> Limit[Any]:

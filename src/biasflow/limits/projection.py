@@ -16,6 +16,7 @@ from .._core.arguments import (
     system,
     vector,
 )
+from .._core.progress import doing
 from .._core.results import Certificate, Limit
 from ..errors import ConvergenceError, InfeasibleError
 from ..potentials import ScaledPotential
@@ -37,6 +38,7 @@ TINY = 1e-300
 """Keeps that size from being zero."""
 
 
+@doing("projection")
 def bregman_projection(
     potential: Potential, X: ArrayLike, y: ArrayLike, beta0: ArrayLike | None = None
 ) -> Limit[Array]:

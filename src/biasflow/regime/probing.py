@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from .._core.arguments import Array, one_of, positive_int, vector
 from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
+from .._core.progress import doing
 from ..errors import InputError
 from ..limits.homogeneous import Homogeneity, measured_homogeneity
 from ..limits.tangent.functions import Leaves, check_alone
@@ -216,6 +217,7 @@ def judged(
 
 
 @renamed(fn="network", memory="memory_b", seeds="keys")
+@doing("probe")
 def probe(
     network: Any,
     checkpoints: Sequence[Any],
@@ -456,8 +458,9 @@ class _Looking:
     def seen(self, name: str, leaves: Leaves, first: bool = False) -> View:
         try:
             at = Tangent(self.first.function, leaves, self.first.memory)
-            self._check_chance(at)
-            return view(at, self.X, self.looked, first)
+            with doing(name):
+                self._check_chance(at)
+                return view(at, self.X, self.looked, first)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
 

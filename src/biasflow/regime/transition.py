@@ -17,11 +17,12 @@ from scipy.stats import norm as normal, t as student
 from .._core.arguments import Array, one_of, positive_float, positive_int, real_number, vector
 from .._core.facts import Fact, Facts, Shown
 from .._core.former_names import renamed
+from .._core.progress import doing, is_seen
 from ..errors import InputError, ScaleError
 from ..sweeps import sweep
 from ..sweeps.driver import Tally, Watch
 from ..sweeps.grids import Composed, Grid
-from ..sweeps.progress_bars import PATIENCE_S, seen, sweep_bar
+from ..sweeps.progress_bars import PATIENCE_S, sweep_bar
 from ..sweeps.versions import short_name
 from .measures import read_labels
 from .probing import KERNEL_BELOW, probe
@@ -198,6 +199,7 @@ class TransitionScale(Shown):
 
 
 @renamed(seeds="keys")
+@doing("transition scale")
 def transition_scale(
     train: Callable[..., Any],
     scales: ArrayLike,
@@ -314,7 +316,7 @@ def tell_share(done: float) -> bool:
 @contextmanager
 def _listening(progress: Any, label: str) -> Iterator[Watch | None]:
     """A bar where one is wanted, which also hears of shares of the training that runs."""
-    if not (progress is True or (progress is None and seen())):
+    if not (progress is True or (progress is None and is_seen())):
         yield None
         return
     with sweep_bar(label, 0.0 if progress is True else PATIENCE_S) as show:

@@ -3,29 +3,16 @@ elsewhere."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from .._core.look import LINE
 from .._core.markup import Markup, beside, escaped
+from .._core.progress import display_below_cell, hidden, in_notebook
 from .driver import Tally, Watch
 
 PATIENCE_S = 1.0
 """Seconds before a bar that nobody asked for appears: what is shorter needs none."""
-
-
-def in_notebook() -> bool:
-    """Whether what is displayed lands below a cell."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and "ipykernel" in sys.modules
-
-
-def seen() -> bool:
-    """Whether somebody looks: in a notebook, or where errors go to a terminal."""
-    return in_notebook() or bool(sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager
@@ -39,6 +26,7 @@ def sweep_bar(label: str, patience_s: float = 0.0) -> Iterator[Watch]:
 
         def watch(tally: Tally) -> None:
             if not shown and tally.seconds >= patience_s:
+                stack.enter_context(hidden())
                 shown.append(
                     _below_cell() if in_notebook() else stack.enter_context(_on_terminal(label))
                 )
@@ -70,15 +58,8 @@ def _on_terminal(label: str) -> Iterator[Callable[[Tally], None]]:
 
 
 def _below_cell() -> Callable[[Tally], None]:
-    """A display that is updated in place."""
-    from IPython.display import HTML, display
-
-    handle: Any = display(HTML(""), display_id=True)
-
-    def show(tally: Tally) -> None:
-        handle.update(HTML(tally_markup(tally)))
-
-    return show
+    show = display_below_cell()
+    return lambda tally: show(tally_markup(tally))
 
 
 def tally_markup(tally: Tally) -> Markup:

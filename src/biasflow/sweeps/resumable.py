@@ -6,12 +6,13 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from .._core.arguments import instance, one_of, positive_float, positive_int
+from .._core.progress import hidden, is_seen
 from ..errors import BiasflowError, InputError
 from .assembly import DTYPE, FAILED, MISSING, Assembly, check_axes
 from .driver import Driver, Ledger, Tally, Watch
@@ -19,7 +20,7 @@ from .encoding import canonical_json
 from .engines import Engine, Executing, Serial
 from .grids import Grid
 from .processes import Processes
-from .progress_bars import PATIENCE_S, seen, sweep_bar
+from .progress_bars import PATIENCE_S, sweep_bar
 from .shards import Failure, Index
 from .store import Store
 from .versions import environment, short_name
@@ -241,9 +242,10 @@ def _check_time_limit(point_time_s: float | None, engine: Engine) -> None:
 def _watching(progress: Progress | bool | None, watch: Watch | None, label: str) -> Iterator[Watch]:
     """Whoever is told, and a bar where one is wanted or somebody looks."""
     told = progress if callable(progress) else None
-    wanted = progress is True or (progress is None and watch is None and seen())
+    wanted = progress is True or (progress is None and watch is None and is_seen())
     if not wanted:
-        yield _watcher(told, watch)
+        with hidden() if progress is False else nullcontext():
+            yield _watcher(told, watch)
         return
     with sweep_bar(label, 0.0 if progress is True else PATIENCE_S) as bar:
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._core.arguments import Array, instance, positive_float
 from .._core.problems import MirrorProblem, Problem
+from .._core.progress import doing
 from .._core.results import Certificate, Limit, Result, Trajectory
 from .._core.trees import leaves
 from ..errors import InputError
@@ -115,6 +116,7 @@ class _Unchecked(Evidence):
         return f"whether the flow follows ∇L is not known: {self.unknown}"
 
 
+@doing("compare")
 def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Comparison:
     """Distance between the end of a flow and a predicted limit, with the claims that speak about
     the two.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.arguments import instance, positive_float, positive_int
+from .._core.progress import doing
 from ..errors import InputError
 from ..sweeps import Engine, Processes, Progress, Store, Tally
 from ..sweeps.assembly import MISSING
@@ -141,6 +142,7 @@ class _OutOfTime(Exception):
     pass
 
 
+@doing("falsify")
 def falsify(
     claim_or_id: Claim | str,
     *,
@@ -205,11 +207,14 @@ def falsify(
             statement, registered, shelf, engine or Processes(), progress, begun, time_s
         )
         members = [str(key * MEMBERS + k) for k in range(problems)]
-        search.look_at(members, begun + RANDOM_SHARE * time_s if problems > 1 else begun + time_s)
-        for turn in range(1_000_000):
-            if time.monotonic() >= begun + time_s or not search.judged:
-                break
-            search.look_at(search.moves(turn, key), begun + time_s)
+        with doing(search.words):
+            search.look_at(
+                members, begun + RANDOM_SHARE * time_s if problems > 1 else begun + time_s
+            )
+            for turn in range(1_000_000):
+                if time.monotonic() >= begun + time_s or not search.judged:
+                    break
+                search.look_at(search.moves(turn, key), begun + time_s)
     if not search.judged:
         raise InputError(search.failure())
     lineage = search.best[0]
@@ -279,6 +284,13 @@ class _Search:
         self.progress, self.begun, self.time_s = progress, begun, time_s
         self.rows: dict[str, Mapping[str, float]] = {}
         self.unmade: list[str] = []
+        self.judging = 0
+
+    def words(self) -> str:
+        """How many problems were looked at, and how tight the claim is on the best."""
+        count = len(self.rows) + self.judging
+        slack = [row["tightness"] for row in self.judged.values()]
+        return f"{count} problems" + (f", least slack {min(slack):.3g}" if slack else "")
 
     def failure(self) -> str:
         """Why nothing was judged."""
@@ -335,7 +347,8 @@ class _Search:
         )
 
         def watch(tally: Tally) -> None:
-            self._tell(tally.done + tally.failed)
+            self.judging = tally.done + tally.failed
+            self._tell()
             if time.monotonic() > deadline:
                 raise _OutOfTime
 
@@ -346,6 +359,7 @@ class _Search:
         except _OutOfTime:
             ledger = make_ledger(searched_point, grid, self.store)
             data = finished_dataset(ledger, assembled(ledger)) if ledger.done.any() else None
+        self.judging = 0
         if data is None:
             return
         missing = data[MISSING].values if MISSING in data else np.zeros(len(lineages), dtype=bool)
@@ -368,9 +382,9 @@ class _Search:
                 continue
             verdict = verify(self.statement, problem, time_s=min(PROBLEM_SECONDS, self.time_s))
             self.rows[lineage] = {str(name): float(value) for name, value in _row(verdict).items()}
-            self._tell(1)
+            self._tell()
 
-    def _tell(self, more: int) -> None:
+    def _tell(self) -> None:
         """Progress in seconds: what a search is given is time."""
         if self.progress is not None:
             self.progress(

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from .._core.arguments import Array, instance, vector
 from .._core.problems import MirrorProblem, Problem
+from .._core.progress import doing
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, regrouped
 from ..errors import InputError
@@ -244,6 +245,7 @@ class Defect:
         return self.size <= self.allowed
 
 
+@doing("whether the flow follows ∇L")
 def flow_defect(flow: Trajectory, time_s: float) -> Defect | str:
     """The largest distance of a flow's states from where the gradient leads; or why it is not
     known.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core.problems import Problem
+from .._core.progress import doing
 from .._numerics.compilation import announced
 from ..errors import ConvergenceError, ScaleError
 from .evidence import Evidence
@@ -13,7 +14,8 @@ from .verdicts import Check, Claim, Hypothesis, Status, Verdict, unknown_check
 def judge(statement: Claim, evidence: Evidence) -> Verdict:
     """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that
     fails nothing is predicted. The evidence's clock stands still while kernels are compiled."""
-    return announced("numerical", _judged, statement, evidence, deadline=evidence.deadline)
+    with doing(statement.id):
+        return announced("numerical", _judged, statement, evidence, deadline=evidence.deadline)
 
 
 def _judged(statement: Claim, evidence: Evidence) -> Verdict:

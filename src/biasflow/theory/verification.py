@@ -14,6 +14,7 @@ from .._core.arguments import instance, matrix, positive_float, positive_int, ve
 from .._core.former_names import keyword_only
 from .._core.offers import Register
 from .._core.problems import Dataset, MirrorProblem, Problem
+from .._core.progress import doing
 from .._core.results import Limit, Trajectory
 from .._numerics.compilation import announced
 from .._numerics.deadlines import Deadline
@@ -131,6 +132,7 @@ def _on_example(
 
 
 @keyword_only("key")
+@doing("verify")
 def verify(
     claim_or_id: Claim | str,
     problem: Any = None,

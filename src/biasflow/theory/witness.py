@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core.problems import MirrorProblem
+from .._core.progress import doing
 from .._core.results import Trajectory
 from .._core.trees import leaf_map, leaves
 from ..errors import BiasflowError
@@ -23,6 +24,7 @@ ERROR_FACTOR = 10.0
 error, no bounds."""
 
 
+@doing("the witness")
 def witness_flow(
     problem: Any,
     t1: float | None = None,

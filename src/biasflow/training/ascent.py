@@ -13,6 +13,7 @@ import numpy as np
 from .._core.arguments import Array, one_of, positive_int
 from .._core.former_names import renamed
 from .._core.problems import Dataset, Problem
+from .._core.progress import doing
 from .._core.results import Result, Trajectory
 from .._numerics.double_precision import jax_in_double
 from .._numerics.interrupts import stoppable
@@ -158,7 +159,8 @@ class AscentEngine(Engine):
         histories: list[Kept] = [
             [(0, start.moving, Reached(start.log_beta, -np.inf, 0.0))] for start in starts
         ]
-        with jax_in_double():
+        last = 0
+        with jax_in_double(), doing(lambda: f"step {last:,} of {job.steps:,}"):
             batch = Batch(training, starts, schedules, loss, self.dtype, self.device)
             for first, last, record in job.pieces():
                 batch.advance(first, last)
@@ -189,8 +191,12 @@ def climb(
     )
     now = Reached(start.log_beta, -np.inf, 0.0)
     kept: Kept = [(0, start.moving, now)]
-    logistic = isinstance(loss, LogisticLoss)
-    with job.deadline.flag(job.deadline.over) as stop:
+    logistic, done = isinstance(loss, LogisticLoss), 0
+
+    def words() -> str:
+        return f"step {done:,} of {job.steps:,}, margin {now.best:.4g}"
+
+    with job.deadline.flag(job.deadline.over) as stop, doing(words):
         for first, last, record in job.pieces():
             reached, done = training.compiled(
                 moving, fixed, logistic, now, first, last, schedule, trace, stop
@@ -306,6 +312,7 @@ def margin_ascent(
     return margin_ascents([(data, start)], steps, step, **options)[0]
 
 
+@doing("ascent on the margin")
 def margin_ascents(
     runs: Sequence[tuple[Dataset, TwoLayerParams]],
     steps: int,

@@ -24,6 +24,7 @@ from .._core.arguments import (
 from .._core.facts import record_line
 from .._core.former_names import renamed, warn_of
 from .._core.problems import Dataset, Problem
+from .._core.progress import doing
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, stack
 from .._numerics.double_precision import jax_in_double
@@ -130,6 +131,7 @@ class TrainedBatch:
 
 
 @renamed(ds="data", stepsizes="step")
+@doing("training")
 def train_batch(
     model: Model,
     data: Dataset | Sequence[Dataset],
@@ -321,31 +323,32 @@ class Lockstep:
         used, done, steps = np.zeros(runs, int), 0, int(kept[-1])
         work = sum(int(np.size(leaf)) for leaf in leaves(params)) * self.n * self.epoch
         chunk = int(np.clip(CHUNK_WORK / work, 1, -(-LONGEST_CHUNK // self.epoch)))
-        while place.size and done < steps:
-            target = int(kept[np.searchsorted(kept, done, side="right")])
-            rounds = min(chunk, -(-(target - done) // self.epoch))
-            now, going, loss, code = self.advance(now, *samples, going, steps, rounds)
-            self._in_its_type(now)
-            done, code = min(steps, done + rounds * self.epoch), np.array(code)
-            codes[place], used[place], losses[place] = (
-                code,
-                np.asarray(going.used),
-                np.asarray(loss),
-            )
-            for mine, leaf in zip(leaves(final), leaves(now), strict=True):
-                mine[place] = np.asarray(leaf)
-            running = np.flatnonzero(code == RUNNING)
-            on = look(done, running.size, runs)
-            shown = place if done >= target or not on else place[code != RUNNING]
-            see(done, shown, rows(final, shown), codes, used)
-            if not on:
-                break
-            # compiled anew for the smaller batch, at most log₂(runs) times
-            if 2 * running.size <= place.size:
-                place = place[running]
-                now = rows(now, running)
-                going = Lane(*(each[running] for each in going))
-                samples = samples if self.shared else tuple(each[running] for each in samples)
+        with doing(lambda: f"step {done:,} of {steps:,}, {place.size} of {runs} runs"):
+            while place.size and done < steps:
+                target = int(kept[np.searchsorted(kept, done, side="right")])
+                rounds = min(chunk, -(-(target - done) // self.epoch))
+                now, going, loss, code = self.advance(now, *samples, going, steps, rounds)
+                self._in_its_type(now)
+                done, code = min(steps, done + rounds * self.epoch), np.array(code)
+                codes[place], used[place], losses[place] = (
+                    code,
+                    np.asarray(going.used),
+                    np.asarray(loss),
+                )
+                for mine, leaf in zip(leaves(final), leaves(now), strict=True):
+                    mine[place] = np.asarray(leaf)
+                running = np.flatnonzero(code == RUNNING)
+                on = look(done, running.size, runs)
+                shown = place if done >= target or not on else place[code != RUNNING]
+                see(done, shown, rows(final, shown), codes, used)
+                if not on:
+                    break
+                # compiled anew for the smaller batch, at most log₂(runs) times
+                if 2 * running.size <= place.size:
+                    place = place[running]
+                    now = rows(now, running)
+                    going = Lane(*(each[running] for each in going))
+                    samples = samples if self.shared else tuple(each[running] for each in samples)
         return final, codes, lanes._replace(used=used), losses
 
     def _type(self, value: NDArray[Any]) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from .._core.arguments import Array, positive_int
 from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset, Problem
+from .._core.progress import doing
 from .._core.results import Limit, Result, Trajectory
 from .._core.trees import leaves, regrouped, stack
 from .._numerics.flow_frame import CONVERGED
@@ -83,8 +84,15 @@ class NumbaEngine(Engine):
 def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result, int]:
     """The states at the steps to keep, why the run ended, and after how many steps."""
     kept: Kept = [(0, problem.start)]
+    state, done = kept[0][1], 0
+
+    def words() -> str:
+        loss = float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
+        return f"step {done:,} of {job.steps:,}, loss {loss:.3g}"
+
     chunk = STEPS_BETWEEN_LOOKS if np.isfinite(job.deadline.seconds) else job.steps
-    with np.errstate(over="ignore", invalid="ignore"):  # a diverging run is named, not warned about
+    # a diverging run is named, not warned about
+    with np.errstate(over="ignore", invalid="ignore"), doing(words):
         for first, last, record in job.pieces(chunk):
             state, done, code = advance(first + 1, last)
             end = ENDS[code]

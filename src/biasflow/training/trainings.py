@@ -11,6 +11,7 @@ import numpy as np
 from .._core.arguments import instance, one_of, positive_int
 from .._core.former_names import keyword_only, renamed
 from .._core.problems import Dataset, Problem, dataset, from_starts
+from .._core.progress import doing
 from .._core.results import Trajectory
 from .._numerics.deadlines import Deadline
 from .._numerics.interrupts import stoppable
@@ -27,6 +28,7 @@ ENGINES = ("numpy", "numba", "jax")
 
 
 @renamed(record="records")
+@doing("training")
 def train(
     problem: Problem,
     *,

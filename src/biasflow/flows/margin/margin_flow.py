@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._core.arguments import Array, real_array
 from ..._core.problems import Problem
+from ..._core.progress import doing
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, stack
 from ..._numerics.flow_frame import FlowRequest
@@ -86,14 +87,16 @@ def _integrate(problem: Problem, request: FlowRequest, log_norm: float | None) -
         return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
     began = time.process_time()
     march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
-    result = march.run(start, goals, cap)
+    with request.watched(lambda: (march.times[-1], march.points[-1].log_norm), "log-norm"):
+        result = march.run(start, goals, cap)
     middle = time.process_time()
     places = _saved(march, wanted)
     places = [places[i] for i in still_saved(len(places))]
     compared = with_turns(march, compared_places(len(march.points) - 1, places), places)
-    companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
-    branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])
-    beside = None if branch is None else follow_branch(march, branch, compared, deadline.both)
+    with doing("its error"):
+        companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
+        branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])
+        beside = None if branch is None else follow_branch(march, branch, compared, deadline.both)
     companions += [] if beside is None else [(BESIDE.factor, beside)]
     stats = {
         "method": "margin",

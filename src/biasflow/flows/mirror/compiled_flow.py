@@ -128,7 +128,8 @@ def integrate_compiled(
     with deadline.flag(deadline.both) as stop:
         flow, controls, ending = prepared(problem, speed, request, stop)
         call = partial(announced, "dual flow", march, flow, deadline=deadline)
-        marched = _marched(flow, controls, call, before)
+        with request.watched(lambda: _where(flow)):
+            marched = _marched(flow, controls, call, before)
     done, times, record, _, insides = marched
     saved = request.saved(times)
     seen = flow.field, problem.y, times, record, insides, saved
@@ -145,6 +146,13 @@ def integrate_compiled(
     return CompiledFlow(
         problem.origin, problem.X, problem.y, path, saved, sampled, result, stats, on
     )
+
+
+def _where(flow: Any) -> tuple[float, float]:
+    """Time and ½‖Xβ − target‖² of a march that runs."""
+    from .compiled_room import FORCE
+
+    return float(flow.times.max()), half(flow.duals[FORCE] / flow.field.speed)
 
 
 def _marched(

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import SMALLEST_NORMAL, Array, instance
 from ..._core.former_names import renamed
 from ..._core.problems import MirrorProblem
+from ..._core.progress import doing
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, leaves
 from ..._numerics.deadlines import FLOW_S, deadline_of
@@ -102,6 +103,7 @@ DUAL, SEGMENTS = DualControls(), LsodaControls()
 
 
 @renamed(potential="problem")
+@doing("mirror flow")
 def mirror_flow(
     problem: MirrorProblem | Potential,
     X: ArrayLike | None = None,
@@ -180,7 +182,9 @@ def mirror_flow(
     units, own = own_mirror(problem)
     integrate = integrator(method, own.potential)
     end, wanted = units.ends(t1, times)
+    clock, unit, shift = units.shown(problem)
     request, shown = FlowRequest.read(end, rtol, wanted, deadline), problem
+    request = dataclasses.replace(request, units=(clock, speed * unit, shift))
     if speed != 1:
         slowed = ScaledPotential(1 / speed, problem.potential)
         shown = dataclasses.replace(problem, potential=slowed)
@@ -342,11 +346,15 @@ def integrate_dual(
     run, known, seconds = (None, None, 0.0) if before is None else before
     if run is None or goes_on(run.result, float(run.times[-1]), t1):
         stop = _stopping(field, t1, threshold, ending)
-        run = _integrate(field, t1, stop, request.rtol, deadline.first, run)
+        with request.watched(field.where):
+            run = _integrate(field, t1, stop, request.rtol, deadline.first, run)
     started = time.process_time()
     saved = request.saved(run.times)
     nus = np.array([run.dense(t) for t in saved])
-    errors = transported_errors(field, run.times, run.nus, run.pieces, saved, deadline.both, known)
+    with doing("its error"):
+        errors = transported_errors(
+            field, run.times, run.nus, run.pieces, saved, deadline.both, known
+        )
     seconds += time.process_time() - started
     stats = {
         "method": "dual",
@@ -390,6 +398,12 @@ class _Field:
         self.extent = min(1.0, max(float(np.max(relative)), SMALLEST_NORMAL))
         self.noise = EPS * min(1.0, float(np.max(rounded)))
         self.evaluations = 0
+        self.at = 0.0, np.zeros(len(target))
+
+    def where(self) -> tuple[float, float]:
+        """Time and ½‖Xβ − target‖² at the last step."""
+        t, nu = self.at
+        return t, half(self.force(self.point(nu)) / self.speed)
 
     def point(self, nu: Array) -> MirrorPoint:
         """At one ν, or at every row of several."""
@@ -545,6 +559,7 @@ def _segments(
             pieces.append(solver.dense_output())
             times.append(float(solver.t))
             nus.append(solver.y.copy())
+            field.at = times[-1], nus[-1]
             travelled += growth
             if over():
                 result = Result.TIME_LIMIT

@@ -24,6 +24,7 @@ import numpy as np
 from ..._core.arguments import Array, positive_float, real_array, relative_tolerance
 from ..._core.facts import Fact, Facts, Shown
 from ..._core.problems import Problem
+from ..._core.progress import doing
 from ..._core.results import Result, Trajectory
 from ..._core.showing import drawing_room
 from ..._numerics.deadlines import FLOW_S, Deadline
@@ -120,16 +121,24 @@ def _frame(problem: Problem) -> tuple[DualFrame, Array]:
 
 
 def _marched(
-    problem: Problem, log_times: Array, cap: float, rtol: float, deadline: Deadline, smooth: bool
+    problem: Problem,
+    log_times: Array,
+    cap: float,
+    rtol: float,
+    deadline: Deadline,
+    smooth: bool,
+    shift: float,
 ) -> tuple[SeparableMarch, list[State], Array, Result, dict[str, Any]]:
     frame, rows = _frame(problem)
     began = time.process_time()
     clock = smooth_clock if smooth else risk_clock
     march = SeparableMarch(frame, clock, rtol, deadline.first)
-    result = march.run(log_times, cap)
-    middle = time.process_time()
-    march.over = deadline.both
-    beside = march.beside()
+    with doing(lambda: f"log-norm {march.states[-1].log_norm + shift:.4g}"):
+        result = march.run(log_times, cap)
+        middle = time.process_time()
+        march.over = deadline.both
+        with doing("its error"):
+            beside = march.beside()
     stats = {
         "method": "separable",
         "steps": len(march.states) - 1,
@@ -173,7 +182,7 @@ def integrate_separable(
         log_goals = np.log(goals)
     cap = HIGHEST if log_norm is None else log_norm
     march, beside, rows, result, stats = _marched(
-        problem, log_goals, cap, request.rtol, request.deadline, smooth
+        problem, log_goals, cap, request.rtol, request.deadline, smooth, request.units[2]
     )
     last = len(march.states) - 1
     places = [*range(last + 1)] if wanted is None else list(march.saved)
@@ -309,6 +318,7 @@ class DirectionPath(Shown):
         return drawing_room().direction_picture(self)
 
 
+@doing("direction path")
 def direction_path(
     problem: Problem,
     log_norm: float = 1e5,
@@ -359,7 +369,7 @@ def direction_path(
     own, shift = units.problem(problem), 2 * units.states * LOG2
     deadline = Deadline(None if time_s is None else positive_float("time_s", time_s))
     march, beside, rows, result, stats = _marched(
-        own, np.empty(0), log_norm - shift, relative_tolerance("rtol", rtol), deadline, True
+        own, np.empty(0), log_norm - shift, relative_tolerance("rtol", rtol), deadline, True, shift
     )
     if not result.success:
         raise ConvergenceError(

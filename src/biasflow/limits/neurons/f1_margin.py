@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import Array, positive_float, positive_int, row_lengths
 from ..._core.former_names import keyword_only
 from ..._core.problems import dataset
+from ..._core.progress import doing
 from ..._core.results import Certificate, Limit
 from ..._numerics.exact_sums import as_integers
 from ...models import Particles
@@ -46,6 +47,7 @@ LINE_S = 0.5
 
 
 @keyword_only("gap", "time_s", "key")
+@doing("largest margin in F1")
 def f1_max_margin(
     X: ArrayLike,
     y: ArrayLike,
@@ -137,7 +139,13 @@ def margin_bracket(
     columns = columns if extra is None else extra.joined(columns)
     first = first_weights(data) * data.y
     master, bracket = MarginMaster(rows, data.y, first), first_bracket(rows, data.y)
-    generate(master, oracle, columns, bracket, effort, first)
+
+    def words() -> str:
+        bounds = f"between {bracket.lower * unit:.6g} and {bracket.upper * unit:.6g}"
+        return f"{bounds}, round {bracket.rounds}"
+
+    with doing(words):
+        generate(master, oracle, columns, bracket, effort, first)
     return bracket.times(unit, rows.shape[1] * TINY)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, labels, matrix, one_of, positive_float, positive_int
 from ..._core.problems import dataset
+from ..._core.progress import doing
 from ..._core.results import Certificate, Limit
 from ...errors import InputError
 from ...models import augmented
@@ -29,6 +30,7 @@ MOST_NUMBERS = 2**28
 """Numbers in the first layer, or in the features, that are drawn here at most: 2 GiB each."""
 
 
+@doing("largest margin in F2")
 def f2_max_margin(
     X: ArrayLike,
     y: ArrayLike,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array, label_size, positive_float, positive_int, system
+from ..._core.progress import doing
 from ..._core.results import Certificate, Limit
 from ...errors import ConvergenceError
 from ...models import TwoLayerParams, augmented
@@ -37,6 +38,7 @@ GAP_AIMED_AT = 1e-2
 """The gap aimed at, as a share of the gap asked for."""
 
 
+@doing("least norm of a network")
 def min_norm_interpolator(
     X: ArrayLike,
     y: ArrayLike,
@@ -143,13 +145,15 @@ def _generated(
     effort = Effort(gap, GAP_AIMED_AT * gap, end - PROOF_SHARE * time_s, end)
     method, oracle = _oracle(samples, key, effort.search_until)
     nothing = no_neurons(samples.rank), np.zeros(0)
-    found = generate(
-        NormMaster(samples.directions, samples.targets),
-        oracle,
-        oracle.spanning(samples.targets),
-        LevelBracket(*nothing, 0.0, np.zeros(samples.targets.size), np.inf),
-        effort,
-    )
+    bracket = LevelBracket(*nothing, 0.0, np.zeros(samples.targets.size), np.inf)
+    with doing(lambda: f"relative gap {bracket.gap:.2g}, round {bracket.rounds}"):
+        found = generate(
+            NormMaster(samples.directions, samples.targets),
+            oracle,
+            oracle.spanning(samples.targets),
+            bracket,
+            effort,
+        )
     if not found.lower:
         late = time.monotonic() > effort.search_until
         why = (
