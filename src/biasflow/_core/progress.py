@@ -37,7 +37,7 @@ MOST_SHARE = 0.01
 """Of the time, what may be spent on asking and drawing."""
 
 
-def progress(on: bool) -> None:
+def progress(on: bool) -> bool:
     """Turn on or off the line that shows where a long call stands.
 
     From two seconds on, flows, limits, trainings, claims and certificates called in a terminal or
@@ -49,15 +49,22 @@ def progress(on: bool) -> None:
     ----------
     on : bool
 
+    Returns
+    -------
+    bool
+        Whether it was on before.
+
     Examples
     --------
-    >>> bf.progress(False)
-    >>> bf.progress(True)
+    >>> before = bf.progress(False)
+    >>> bf.progress(before)
+    False
     """
-    _line.on = bool(on)
+    before, _line.on = _line.on, bool(on)
     _line.look_again()
     if not on:
         _line.erase()
+    return before
 
 
 def in_notebook() -> bool:
