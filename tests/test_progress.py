@@ -17,6 +17,7 @@ import pytest
 import biasflow as bf
 from biasflow._core import progress
 from biasflow._core.progress import doing, hidden
+from biasflow._numerics.interrupts import stoppable
 from biasflow.cli.terminal import bars
 
 SECONDS = 0.5  # that calls here last
@@ -129,7 +130,9 @@ def test_what_it_costs_is_a_hundredth(opened):
     terminal = opened()
 
     def slow():
-        time.sleep(0.05)
+        until = time.thread_time() + 0.05
+        while time.thread_time() < until:
+            pass
         return "slow"
 
     with doing(slow):
@@ -170,6 +173,18 @@ def test_it_is_silent_in_threads_doctests_and_pipes(opened, monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     call()
     assert not sys.stderr.getvalue()
+
+
+def test_threads_that_work_for_the_main_one_speak_for_it(opened):
+    terminal = opened()
+
+    def work():
+        with doing("step 3"):
+            wait()
+
+    with doing("a flow"):
+        stoppable(work)
+    assert terminal.lines[0] == "biasflow: a flow · step 3 (0 s)"
 
 
 def test_it_steps_aside_for_bars_and_news(opened):

@@ -2,7 +2,8 @@
 
 Functions say what they do, and how far they are, by `doing`; what they say is asked for only when
 the line is drawn. A thread draws it, so that it also moves while compiled code runs: the calls
-themselves pay a microsecond each, and nothing in their loops.
+themselves pay a microsecond each, and nothing in their loops. Threads that work for the main one
+in a copy of its context (`_numerics.interrupts`) speak for it; others say nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from inspect import CO_GENERATOR
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
@@ -116,21 +118,26 @@ def hidden() -> Iterator[None]:
         _line.hidden -= 1
 
 
+_call: ContextVar[int] = ContextVar("call", default=0)
+"""Number of the outermost call that code is part of."""
+
+
 class doing:
     """While a block or a function runs, the line says these words, after those around it:
     `with doing(lambda: f"step {done}"):`, or `@doing("certify")`."""
 
-    __slots__ = ("depth", "words")
+    __slots__ = ("call", "depth", "words")
 
     def __init__(self, words: Words) -> None:
         self.words = words
 
     def __enter__(self) -> None:
         self.depth = _line.begin(self.words)
+        self.call = _line.call
 
     def __exit__(self, *error: object) -> None:
         if self.depth >= 0:
-            _line.end(self.depth)
+            _line.end(self.call, self.depth)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
@@ -147,12 +154,15 @@ class _Line:
 
     def __init__(self) -> None:
         self.on, self.plain, self.hidden = True, False, 0
+        self.call = 0
         self._words: list[Words] = []
         self._begun, self._frame = 0.0, None
         self._lock, self._thread = threading.Lock(), None
         self._shown, self._below = 0, None
         self._stream, self._place = None, False
 
+    call: int
+    """Number of the outermost call."""
     _frame: FrameType | None
     """Of the outermost call."""
     _thread: threading.Thread | None
@@ -174,28 +184,35 @@ class _Line:
 
     def begin(self, words: Words) -> int:
         """Add words; the place where they are, or −1 where there is no line."""
-        if threading.get_ident() != threading.main_thread().ident:
-            return -1
         depth = len(self._words)
         if depth == 0:
+            if threading.get_ident() != threading.main_thread().ident:
+                return -1
             if self._stream is not sys.stderr:
                 self._stream, self._place = sys.stderr, self._has_a_place()
             if self.hidden or not (self._place and self.on) or _in_doctest():
                 return -1
             self._begun, self._frame = time.monotonic(), _owner(sys._getframe(2))
+            self.call += 1
+            _call.set(self.call)
             with self._lock:
                 self._words.append(words)
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._draw_on, daemon=True)
                     self._thread.start()
+        elif _call.get() != self.call:
+            return -1
         else:
             self._words.append(words)
         return depth
 
-    def end(self, depth: int) -> None:
-        """Take back the words from this place on."""
+    def end(self, call: int, depth: int) -> None:
+        """Take back the words of a call from this place on."""
+        if call != self.call:  # a call that was left to end by itself
+            return
         del self._words[depth:]
         if depth == 0:
+            _call.set(0)
             self._frame = None
             self.erase()
 
@@ -213,10 +230,10 @@ class _Line:
 
     def _draw_on(self) -> None:
         """Draw until no call has run for a while."""
-        idle, last, cost = 0.0, 0.0, 0.0
+        idle, call, then = 0.0, 0, 0.0
         while True:
             time.sleep(REDRAW_S)
-            begun, now = self._begun, time.monotonic()
+            now = time.monotonic()
             if not self._words:
                 idle += REDRAW_S
                 with self._lock:
@@ -225,20 +242,23 @@ class _Line:
                         return
                 continue
             idle = 0.0
-            patient, pause = (PATIENCE_S, 0.0) if self._drawn_over() else (PLAIN_S, PLAIN_S)
-            pause = max(pause, cost / MOST_SHARE)
-            if now - begun < patient or now - last < pause or self.hidden or not self.wanted:
+            over_itself = in_notebook() or on_terminal()
+            if self.call != call:
+                call, then = self.call, self._begun + (PATIENCE_S if over_itself else PLAIN_S)
+            if now < then or self.hidden or not self.wanted:
                 continue
-            text = self._text(now - begun)
+            spent = time.thread_time()
+            text = self._text(now - self._begun)
             with self._lock:
-                if not self._words or self._begun != begun or self.hidden:
+                if not self._words or self.call != call or self.hidden:
                     continue
                 if self._left():  # an exception came between
                     self._words.clear()
                     self._wipe()
                     continue
                 self._draw(text)
-            last, cost = now, time.monotonic() - now
+            spent = time.thread_time() - spent
+            then = now + max(0.0 if over_itself else PLAIN_S, spent / MOST_SHARE)
 
     def _left(self) -> bool:
         """Whether the outermost call is over, though nobody said so: an interrupt can come at any
@@ -261,10 +281,6 @@ class _Line:
         minutes, rest = divmod(int(seconds), 60)
         took = f"{minutes} min {rest} s" if minutes else f"{rest} s"
         return f"biasflow: {' · '.join(parts)} ({took})"
-
-    def _drawn_over(self) -> bool:
-        """Whether the line is drawn over the one before, as in notebooks and terminals."""
-        return in_notebook() or on_terminal()
 
     def _draw(self, text: str) -> None:
         if in_notebook():
