@@ -16,6 +16,7 @@ from ..errors import InputError, RefusedError
 from .arguments import Array, matrix, real_number
 from .facts import Fact, Facts, Shown, shape_of
 from .problems import MirrorProblem, Problem
+from .progress import doing
 from .result_facts import (
     bracket_of,
     certificate_facts,
@@ -497,6 +498,7 @@ class Trajectory(Shown, Generic[State]):
             )
         return self.interpolant(t)
 
+    @doing("flow")
     def resume(
         self, *, time_s: float | None, t1: float | None = None, throw: bool = True
     ) -> Trajectory[State]:

@@ -147,9 +147,6 @@ class Dual(FlowMethod):
             if isinstance(lift, HyperbolicLift)
             else MirrorProblem(form.potential, X, y, form.beta0)
         )
-        clock, unit, shift = request.units
-        halves = 2 * unit * problem.loss.factor(problem.data.n)
-        request = dataclasses.replace(request, units=(clock, halves, shift))
         flow = integrator(self.name, form.potential)(mirror, 1.0, request)
         return flow.trajectory(problem, problem.loss, lift, problem.model.homogeneity)
 
@@ -512,7 +509,10 @@ def _follow(
     chosen.check(asked)
     tolerance = chosen.rtol if rtol is None else relative_tolerance("rtol", rtol)
     request = FlowRequest.of(end, tolerance, wanted, deadline)
-    request = dataclasses.replace(request, units=units.shown(asked))
+    clock, unit, shift = units.shown(asked)
+    if isinstance(chosen, Dual):  # which sees ½‖Xβ − y‖²
+        unit *= 2 * asked.loss.factor(asked.data.n)
+    request = dataclasses.replace(request, units=(clock, unit, shift))
     # what stands for deep ones is w
     plain = units.plain or isinstance(asked.model, DeepNetwork)
     degree = 1 if plain else int(asked.model.homogeneity)
