@@ -222,7 +222,7 @@ def inputs_alone(patch):
 def centres_for_ends(patch):
     """Intervals of which only the middle is asked for."""
 
-    def other(found):
+    def other(found, time_s):
         sample = bf.Dataset(found.centres[:, None], found.labels)
         best = bf.limits.f1_max_margin(sample.X, sample.y)
         return best.value, sample, best.stats["weights"]
@@ -234,8 +234,8 @@ def even_weights(patch):
     """λ even on the places in place of λ*."""
     right = optimality.population_margin
 
-    def other(found):
-        measure, sample, weights = right(found)
+    def other(found, time_s):
+        measure, sample, weights = right(found, time_s)
         return measure, sample, np.full(weights.size, 1 / weights.size)
 
     patch.setattr(optimality, "population_margin", other)

@@ -5,6 +5,7 @@ import numpy as np
 import biasflow as bf
 from biasflow.limits.neurons.squared_relu_line import squared_f1_max_margin
 from biasflow.theory import claim
+from biasflow.theory.evidence import Evidence
 from biasflow.theory.margin import trained
 from biasflow.theory.margin.margin_examples import line_problem, smooth_problem
 from biasflow.theory.margin.raw import searched_margin
@@ -33,7 +34,7 @@ def test_a_search_too_coarse_for_the_inputs_blames_no_theorem(monkeypatch):
     """Inputs of size 1e-3 beside the bias 1: the search misses 0.3% of γ₁."""
     monkeypatch.setattr(trained.Trained, "margin", lambda self, k: 0.0)
     monkeypatch.setattr(trained.Trained, "place", lambda self, size: 0)
-    checks = trained.gamma_checks(trained.Trained(claim("C/cor4").family(1)))
+    checks = trained.gamma_checks(trained.Trained(Evidence(claim("C/cor4").family(1))))
     assert not [str(check) for check in checks if check.status == "violated"]
 
 

@@ -10,6 +10,7 @@ from worlds import PATIENT_S
 
 import biasflow as bf
 from biasflow.theory import claim
+from biasflow.theory.evidence import Evidence
 from biasflow.theory.margin import ascent_rates as rates, plain, trained
 from biasflow.theory.margin.margin_examples import (
     feature_problem,
@@ -97,7 +98,7 @@ def test_raw_gradients_stop_where_their_number_ends():
 def test_the_error_of_raw_gradients_covers_kinks_that_they_step_across():
     """Told by one looser run alone, which by chance ends near, 0.0019 ± 0.0008 was called a
     violation."""
-    check = trained.raw_check(Trained(claim("C/cor4").family(35)))
+    check = trained.raw_check(Trained(Evidence(claim("C/cor4").family(35))))
     assert check.status == "holds" and check.measured > 1e-3, str(check)
 
 
@@ -140,5 +141,6 @@ def test_the_ladder_of_narrower_networks_has_a_time_limit(monkeypatch):
         "gradient_flow",
         lambda *args, **named: (seen.append(named["time_s"]), right(*args, **named))[1],
     )
-    trained._for_want_of_width(trained.Trained(line_problem(0, n=4, m=16), time_s=20.0), True)
+    run = trained.Trained(Evidence(line_problem(0, n=4, m=16), time_s=20.0))
+    trained._for_want_of_width(run, True)
     assert len(seen) >= 3 and all(limit is not None for limit in seen)

@@ -13,6 +13,7 @@ from ..._core.problems import Problem
 from ..._core.results import Trajectory
 from ..._core.trees import leaf_map
 from ..evidence import Evidence
+from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind
 from .margin_examples import (
     any_population_problem,
@@ -47,9 +48,9 @@ from .trained import (
     SEARCH,
     SMOOTHLY,
     Trained,
-    arrival,
+    arrivals,
     gamma_checks,
-    raw_check,
+    raw_checks,
     trained,
 )
 
@@ -70,9 +71,9 @@ def _thm3(evidence: Evidence) -> tuple[Check, ...]:
     run = trained(evidence)
     return (
         *gamma_checks(run),
-        raw_check(run),
-        arrival(run, "at log β = 30", ladder=True),
-        *_conditions(run),
+        *raw_checks(run),
+        *arrivals(run, "at log β = 30", ladder=True),
+        *part("Proposition 12 at the end", lambda: _conditions(run)),
     )
 
 
@@ -110,17 +111,14 @@ def _conditions(run: Trained) -> tuple[Check, ...]:
 
 def _cor4(evidence: Evidence) -> tuple[Check, ...]:
     run = trained(evidence)
-    checks = [*gamma_checks(run), raw_check(run), arrival(run, "at log β = 30", ladder=True)]
+    checks = [*gamma_checks(run), *raw_checks(run)]
+    checks += arrivals(run, "at log β = 30", ladder=True)
     if evidence.given_flow is None:
         for scale in SCALES:
             start = _scaled(evidence.network.start, scale)
-            other = Trained(
-                dataclasses.replace(evidence.network, start=start),
-                None,
-                evidence.given_limit,
-                evidence.time_left,
-            )
-            checks.append(arrival(other, f"from {scale:g} times the start"))
+            problem = dataclasses.replace(evidence.network, start=start)
+            other = Trained(evidence, problem, None, evidence.given_limit)
+            checks += arrivals(other, f"from {scale:g} times the start")
     return tuple(checks)
 
 
@@ -136,7 +134,7 @@ def _thm5(evidence: Evidence) -> tuple[Check, ...]:
     )
     return (
         *gamma_checks(run),
-        raw_check(run),
+        *raw_checks(run),
         Check(
             "largest Σ_j|a_j² − ‖w_j‖²|/β: the flow stays on D, to its tolerance",
             _drift(run.flow),
@@ -144,8 +142,8 @@ def _thm5(evidence: Evidence) -> tuple[Check, ...]:
             RTOL,
             reason=reason,
         ),
-        arrival(run, "on the sample of the population", ladder=True),
-        *_conditions(run),
+        *arrivals(run, "on the sample of the population", ladder=True),
+        *part("Proposition 12 at the end", lambda: _conditions(run)),
     )
 
 

@@ -10,10 +10,11 @@ from ..._numerics.deadlines import RECORDED_S
 from ...limits import f1_max_margin, l1_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
+from ..unmeasured import need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
-from .margin_setting import given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, given_limit, inputs_of
 from .margins import measured_margins
 
 NUMBERS = (30, 120, 480, 1920)
@@ -28,7 +29,9 @@ MOVED = "the maximiser's atoms, each moved to the nearest direction"
 
 def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    best = given_limit(evidence) or f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
+    best = given_limit(evidence) or need(
+        f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2), LOOSE_GAP
+    )
     if not isinstance(best.value, Particles):
         return (
             unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),

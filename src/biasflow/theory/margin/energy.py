@@ -19,6 +19,7 @@ from ...flows import gradient_flow
 from ...flows.weights import integrate_weights
 from ...models import sphere_measure, transport_growth
 from ..evidence import Evidence
+from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import any_smooth_problem, exponential_problem, few_problem, logistic_problem
 from .margin_hypotheses import EXPONENTIAL, EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
@@ -53,8 +54,10 @@ class Gaining:
 
     @cached_property
     def flow(self) -> Trajectory:
-        return integrate_weights(
-            self.problem, TIME_FOLLOWED * self.unit, FLOW_RTOL, None, time_s=self.time_s
+        return need(
+            integrate_weights(
+                self.problem, TIME_FOLLOWED * self.unit, FLOW_RTOL, None, time_s=self.time_s
+            )
         )
 
     @cached_property
@@ -143,18 +146,8 @@ class Gaining:
         return near, ERROR_FACTOR * abs(far - near) / 3 + FLOW_RTOL * (1 + abs(value(t))) / h
 
 
-def _failed(found: Gaining) -> tuple[Check, ...] | None:
-    if found.flow.result.success:
-        return None
-    return (
-        unknown_check("the flow", f"the weights could not be followed: {found.flow.result.value}"),
-    )
-
-
 def _energy(evidence: Evidence) -> tuple[Check, ...]:
     found = Gaining(evidence.network, evidence.time_left / 4)
-    if (failure := _failed(found)) is not None:
-        return failure
     gain = found.smooth(found.end) - found.smooth(0.0)
     if gain <= found.rounding:
         return (
@@ -196,8 +189,6 @@ def _energy(evidence: Evidence) -> tuple[Check, ...]:
 
 def _cor11(evidence: Evidence) -> tuple[Check, ...]:
     found = Gaining(evidence.network, evidence.time_left / 4)
-    if (failure := _failed(found)) is not None:
-        return failure
     n, rows = found.problem.data.n, []
     edge = 4 * STEP * found.unit
     times = np.linspace(edge, found.end - edge, MOMENTS)
@@ -282,25 +273,10 @@ def _kept(found: Gaining, start: float) -> float:
 
 def _clock(evidence: Evidence) -> tuple[Check, ...]:
     found = Gaining(evidence.network, evidence.time_left / 4)
-    if (failure := _failed(found)) is not None:
-        return failure
     p = found.problem
     late, off = (float(each) for each in found.integrated(lambda t: np.exp(found.smooth(t))))
     risk = dataclasses.replace(p, loss=p.loss.loss)
-    again = integrate_weights(risk, late, FLOW_RTOL, None, time_s=found.time_s)
-    if not again.result.success:
-        return (
-            unknown_check(
-                "the flow of the risk", f"it could not be followed: {again.result.value}"
-            ),
-        )
-    library = gradient_flow(
-        risk,
-        times=[0.0, late],
-        rtol=RTOL,
-        throw=False,
-        time_s=found.time_s,
-    )
+    again = need(integrate_weights(risk, late, FLOW_RTOL, None, time_s=found.time_s))
     size = float(np.sqrt(found.norm(found.end)))
     same = float(np.max(np.abs(found.flow.at(found.end).W)))
     velocity = float(np.max(np.abs(_speed(risk, again.final))))
@@ -309,7 +285,22 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
     still = _distance(
         p.start if late < found.end else again.at(found.end), found.flow.at(found.end)
     )
-    mine = _distance(library.final, again.final)
+    by_library = "the library's flow of the mean risk at τ, off raw gradients, relative"
+
+    def library() -> Check:
+        own = need(
+            gradient_flow(risk, times=[0.0, late], rtol=RTOL, throw=False, time_s=found.time_s)
+        )
+        return Check(
+            by_library,
+            _distance(own.final, again.final) / same,
+            "==",
+            0.0,
+            (float(own.error[-1]) + float(np.max(again.error)) + FLOW_RTOL * size) / same,
+            witness=ALONG,
+            null=still / same,
+        )
+
     slopes = [_speed(each, found.flow.at(found.end)) for each in (p, risk)]
     return (
         Check(
@@ -321,15 +312,7 @@ def _clock(evidence: Evidence) -> tuple[Check, ...]:
             witness=ALONG,
             null=still / same,
         ),
-        Check(
-            "the library's flow of the mean risk at τ, off raw gradients, relative",
-            mine / same,
-            "==",
-            0.0,
-            (float(library.error[-1]) + float(np.max(again.error)) + FLOW_RTOL * size) / same,
-            witness=ALONG,
-            null=still / same,
-        ),
+        *part(by_library, library),
         Check(
             "∇F·risk + ∇risk at the end, relative",
             float(

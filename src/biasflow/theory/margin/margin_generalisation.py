@@ -16,6 +16,7 @@ from ...limits import f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..fits import exponent_check
+from ..unmeasured import need
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import alternating, alternating_family
 from .margin_hypotheses import ALTERNATING
@@ -65,14 +66,21 @@ def _line(k: int, family: Alternating) -> tuple[float, float]:
     return alternating_bracket(data.X[:, 0], data.y)
 
 
-def _f1_values(family: Alternating) -> tuple[Array, list[Limit[Particles]], list[Check]]:
+def _solved(evidence: Evidence, data: Dataset) -> Limit[Particles]:
+    """γ₁ of a grid, to EXACT."""
+    return need(f1_max_margin(data.X, data.y, gap=EXACT, time_s=evidence.time_left / 2), PROVEN_GAP)
+
+
+def _f1_values(
+    evidence: Evidence, family: Alternating
+) -> tuple[Array, list[Limit[Particles]], list[Check]]:
     """R/Δ_r, γ₁ along the family, and checks that γ₁ is what neurons and weights say, or what a
     line's two objects do."""
     ratios, found, lowest, highest, off = [], [], np.inf, -np.inf, 0.0
     for k in family.sizes:
         data = family.grid(k)
         ratios.append(_ratio(data, family.rank))
-        found.append(f1_max_margin(data.X, data.y, gap=EXACT, time_s=RECORDED_S))
+        found.append(_solved(evidence, data))
         margin, gain = _judged(found[-1], data) if family.rank > 1 else _line(k, family)
         stated = found[-1].objective
         lowest = min(lowest, stated / margin)
@@ -124,7 +132,7 @@ def _long_line(family: Alternating) -> tuple[Array, Array, Array]:
 def _lem20(evidence: Evidence) -> tuple[Check, ...]:
     family: Alternating = evidence.problem
     expected = (family.rank + 3) / 2
-    ratios, found, checks = _f1_values(family)
+    ratios, found, checks = _f1_values(evidence, family)
     ones = np.array([each.objective for each in found])
     twos = np.array(
         [
@@ -183,7 +191,7 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
     family: Alternating = evidence.problem
     r, k = family.rank, family.sizes[0]
     data = family.grid(k)
-    flat = f1_max_margin(data.X, data.y, gap=EXACT, time_s=evidence.time_left / 2)
+    flat = _solved(evidence, data)
     if not isinstance(flat.value, Particles):
         return (
             unknown_check(
@@ -209,7 +217,7 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
             )
         )
     wide = _repeated(data, 1)
-    found = f1_max_margin(wide.X, wide.y, gap=PROVEN_GAP, time_s=evidence.time_left / 4)
+    found = f1_max_margin(wide.X, wide.y, gap=PROVEN_GAP, time_s=evidence.time_left / 2)
     own = float(np.min(measured_margins(found.value, wide))) / flat.objective
     error = PROVEN_GAP + max(found.stats["relative_gap"], 0.0)
     checks.append(
@@ -223,7 +231,7 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
         )
     )
     kernel, spread = _kernel_exponent(family)
-    ratios, terms, errors = _first_terms(family)
+    ratios, terms, errors = _first_terms(evidence, family)
     own_name = "exponent of √n·(first term of F1's bound) in R/Δ_r"
     if r == 1:
         checks.append(
@@ -262,12 +270,12 @@ def _thm8(evidence: Evidence) -> tuple[Check, ...]:
             (spread + slack) / one,
             "kernel margins along the family",
         ),
-        _union_term(family),
+        _union_term(evidence, family),
         *_kernel_half(family),
     )
 
 
-def _union_term(family: Alternating) -> Check:
+def _union_term(evidence: Evidence, family: Alternating) -> Check:
     """log₂(4C/γ₁) against B = log₂(4(R+1)C₂) + (r+2)log₂(R/Δ_r), C₂ the constant that the coarsest
     classes ask for."""
     r = family.rank
@@ -277,12 +285,7 @@ def _union_term(family: Alternating) -> Check:
     else:
         grids = [family.grid(k) for k in family.sizes]
         ratios = np.array([_ratio(data, r) for data in grids])
-        margins = np.array(
-            [
-                f1_max_margin(data.X, data.y, gap=EXACT, time_s=RECORDED_S).objective
-                for data in grids
-            ]
-        )
+        margins = np.array([_solved(evidence, data).objective for data in grids])
     radius = float(np.max(np.linalg.norm(grids[0].X, axis=1)))
     supremum = margin_bound(grids[0].X, float(margins[0])).supremum
     factor = _union_factor(r)
@@ -378,7 +381,7 @@ def _kernel_exponent(family: Alternating) -> tuple[float, float]:
     return _extrapolated(np.array(ratios), np.array(margins))
 
 
-def _first_terms(family: Alternating) -> tuple[Array, Array, Array]:
+def _first_terms(evidence: Evidence, family: Alternating) -> tuple[Array, Array, Array]:
     """R/Δ_r, √n·4·Rad_n/γ₁ in r + 1 dimensions and its relative error: over three decades on a
     line, along the family else."""
     if family.rank == 1:
@@ -387,12 +390,7 @@ def _first_terms(family: Alternating) -> tuple[Array, Array, Array]:
     else:
         grids = [family.grid(k) for k in family.sizes]
         ratios = np.array([_ratio(data, family.rank) for data in grids])
-        margins = np.array(
-            [
-                f1_max_margin(data.X, data.y, gap=EXACT, time_s=RECORDED_S).objective
-                for data in grids
-            ]
-        )
+        margins = np.array([_solved(evidence, data).objective for data in grids])
         errors = np.full(len(margins), EXACT)
     wide = (_repeated(data, 1) for data in grids)
     terms = [

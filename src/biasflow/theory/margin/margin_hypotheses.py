@@ -12,6 +12,7 @@ from ...limits.neurons.labelled_inputs import read_labelled
 from ...losses import ExponentialLoss, SmoothMargin
 from ...models import SignedTwoLayer, TwoLayer
 from ..evidence import Evidence
+from ..unmeasured import need
 from ..verdicts import Hypothesis, on_problem
 from .margin_setting import (
     EARLY_NORM,
@@ -115,12 +116,15 @@ def _planar(problem: Any) -> str | None:
 
 def _with_margin(evidence: Evidence) -> str | None:
     data = inputs_of(evidence.problem)
-    margin = remembered(
+    found = remembered(
         evidence,
         "loose γ₁",
         lambda: f1_max_margin(data.X, data.y, gap=LOOSE_GAP, time_s=evidence.time_left / 2),
-    ).objective
-    return None if margin > 0 else "the margin is zero to rounding: there is no bound"
+    )
+    if found.objective > 0:
+        return None
+    need(found, LOOSE_GAP)
+    return "the margin is zero to rounding: there is no bound"
 
 
 def _on_a_line(problem: Any) -> str | None:

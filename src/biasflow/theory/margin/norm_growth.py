@@ -24,6 +24,7 @@ from ...flows.weights import integrate_weights
 from ...losses import SmoothMargin
 from ..evidence import Evidence
 from ..fits import exponent_check
+from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .energy import MOMENTS, STEP as APART, Gaining
 from .margin_examples import any_line_problem, line_problem
@@ -156,16 +157,11 @@ def final_weights(run: Trained) -> Array:
     return np.asarray(p.loss.weights(p.model(state, p.data.X), p.data.y))
 
 
-def settled(run: Trained, time_s: float) -> Settled | str:
-    """Steps 1 and 3 from t₀ on, or why not."""
+def settled(run: Trained, time_s: float) -> Settled:
+    """Steps 1 and 3 from t₀ on; `Unmeasured` if they do not begin."""
     limit = Circle(run.problem, final_weights(run))
-    flow = integrate_weights(
-        run.problem, float(run.flow.times[run.place(RAW_LOG_NORM)]), RAW_RTOL, None, time_s=time_s
-    )
-    if not flow.result.success:
-        return (
-            f"raw gradients could not be followed to log β = {RAW_LOG_NORM:g}: {flow.result.value}"
-        )
+    end = float(run.flow.times[run.place(RAW_LOG_NORM)])
+    flow = need(integrate_weights(run.problem, end, RAW_RTOL, None, time_s=time_s))
     p = run.problem
     times = np.linspace(0.0, float(flow.times[-1]), 10 * TIMES_SEEN)
     states = [flow.at(float(t)) for t in times]
@@ -186,7 +182,7 @@ def settled(run: Trained, time_s: float) -> Settled | str:
         begun, ended = (limit.of(states[k].W) for k in (first, -1))
         if np.any(begun >= M - v) and np.any(ended < M - 4 * v):
             return Settled(flow, limit, v, np.linspace(times[first], times[-1], TIMES_SEEN))
-    return (
+    raise Unmeasured(
         f"J' is not within v of its limit by log β = {RAW_LOG_NORM:g}, or no neuron has J'_∞ ≥ M − "
         "v"
     )
@@ -200,8 +196,6 @@ def _thm10(evidence: Evidence) -> tuple[Check, ...]:
         "step 3: largest d/dt log ν(S∖K_{4v}), over 4(M − 3v)",
     )
     found = settled(run, evidence.time_left / 2)
-    if isinstance(found, str):
-        return tuple(unknown_check(name, found) for name in names)
     M, v, t = found.limit.largest, found.v, found.times
     inside, outside, *errors = np.array([found.masses(float(each)) for each in t]).T
     span = np.diff(t)
@@ -237,35 +231,41 @@ def step_rates(M: float, v: float) -> tuple[float, float]:
 
 
 def _growth(evidence: Evidence) -> tuple[Check, ...]:
-    run = trained(evidence)
     quantity = f"exponent of ‖ν‖ in e^{{4γ₁t}}, from log β = {FITTED_LOG_NORM:g} on"
+    early = (
+        "least of ¼d log‖ν‖/dt − margin, relative",
+        "least of margin + log(n)/‖ν‖ − ¼d log‖ν‖/dt, relative",
+    )
+    return (
+        *part(quantity, lambda: _fitted(evidence, quantity)),
+        *part(", ".join(early), lambda: _bracket(evidence, early)),
+    )
+
+
+def _fitted(evidence: Evidence, quantity: str) -> Check:
+    run = trained(evidence)
     if not run.arrived:
         why = (
             f"training ends at {1 - run.deficit:.4g} of γ₁, log β = {run.log_norms[-1]:.3g}: "
             "for want of width or of time"
         )
-        return (unknown_check(quantity, why), *_bracket(evidence))
+        return unknown_check(quantity, why)
     loose = (
-        Trained(run.problem, run._followed(10 * RTOL), None, run.time_s)
-        if run.given is None
-        else run
+        Trained(evidence, run.problem, need(run._followed(10 * RTOL))) if run.given is None else run
     )
     (slope, lacking), (other, _) = (_rate(each, run.gamma) for each in (run, loose))
     first = run.place(FITTED_LOG_NORM)
     steps = 4 * run.gamma * (run.flow.times[first:] - run.flow.times[first])
     error = np.abs(slope - other) * steps + lacking
     grown = run.log_norms[first:] - run.log_norms[first]
-    return (
-        exponent_check(
-            quantity,
-            np.exp(steps),
-            np.exp(grown),
-            growth_exponent(),
-            error,
-            witness=CLOCK,
-            null=0.0,
-        ),
-        *_bracket(evidence),
+    return exponent_check(
+        quantity,
+        np.exp(steps),
+        np.exp(grown),
+        growth_exponent(),
+        error,
+        witness=CLOCK,
+        null=0.0,
     )
 
 
@@ -288,19 +288,10 @@ def _rate(run: Trained, gamma: float) -> tuple[float, float]:
     ) * 4 * gamma * float(t[-1] - t[0])
 
 
-def _bracket(evidence: Evidence) -> tuple[Check, ...]:
+def _bracket(evidence: Evidence, names: tuple[str, str]) -> tuple[Check, ...]:
     """Early, along raw gradients: margin ≤ ¼d log‖ν‖/dt ≤ margin + log(n)/‖ν‖, each less the other
     over their sizes."""
     found = Gaining(evidence.network, evidence.time_left / 4)
-    names = (
-        "least of ¼d log‖ν‖/dt − margin, relative",
-        "least of margin + log(n)/‖ν‖ − ¼d log‖ν‖/dt, relative",
-    )
-    if not found.flow.result.success:
-        return tuple(
-            unknown_check(name, f"the weights could not be followed: {found.flow.result.value}")
-            for name in names
-        )
     edge, rows = 4 * APART * found.unit, []
     for t in np.linspace(edge, found.end - edge, MOMENTS):
         rate, error = found.rates(lambda s: float(np.log(found.norm(s))), float(t))

@@ -19,10 +19,11 @@ from ..._core.problems import Dataset
 from ...limits import f1_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
+from ..unmeasured import need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import any_interval_data, interval_data
 from .margin_hypotheses import DATA, INTERVALS, SEPARABLE, SIGNS
-from .margin_setting import given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, given_limit, inputs_of
 from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .populations import half_width
 
@@ -92,7 +93,7 @@ def population_margin(found: Intervals, time_s: float) -> tuple[Particles, Datas
     """ν, and λ as weights on places of 𝒳."""
     sample = found.ends
     for _ in range(ROUNDS):
-        best = f1_max_margin(sample.X, sample.y, time_s=time_s)
+        best = need(f1_max_margin(sample.X, sample.y, time_s=time_s), LOOSE_GAP)
         tried = found.bends(best.value)
         lacking = measured_margins(best.value, tried) < best.objective * (1 - LACKING_SHARE)
         if not np.any(lacking):
@@ -105,7 +106,7 @@ def population_margin(found: Intervals, time_s: float) -> tuple[Particles, Datas
 def _prop29(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     found = intervals_of(data)
-    measure, sample, weights = population_margin(found, evidence.time_left)
+    measure, sample, weights = population_margin(found, evidence.time_left / 4)
     given = given_limit(evidence)
     if given is not None:
         if not isinstance(given.value, Particles):
@@ -127,7 +128,7 @@ def _prop29(evidence: Evidence) -> tuple[Check, ...]:
             ),
         )
     mean = float(weights @ measured_margins(measure, sample))
-    alone = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2).value
+    alone = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 4).value  # a null model
     lost = (float(weights @ measured_margins(alone, sample)), found.margin(alone))
     return (
         Check("total mass of λ*", float(np.sum(weights)), "==", 1.0, error, witness=SUMMED),

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
-from ..._core.results import Trajectory
 from ..._core.trees import leaf_map
 from ...flows import gradient_flow
 from ...limits import f1_max_margin
 from ...models import SignedTwoLayer
 from ..evidence import Evidence
+from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .margin_examples import any_point_problem, point_problem
 from .margin_hypotheses import EXPONENTIAL_TAIL, NETWORK, SEPARABLE, SIGNS, SMALL_START, TWO_CLASSES
@@ -73,15 +73,25 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
     raw = raw_flow(problem, TIME_FOLLOWED * unit * np.linspace(0.0, 1.0, TIMES_SEEN + 1)[1:])
     if not raw.states:
         return (unknown_check("the flow", "no gradient led anywhere in the time given"),)
-    own = gradient_flow(
-        problem,
-        times=np.append(0.0, raw.times),
-        throw=False,
-        time_s=evidence.time_left / 2,
-    )
     best = measured_margins(
         f1_max_margin(data.X, data.y, gap=LOOSE_GAP, time_s=evidence.time_left / 2).value, data
     )
+    by_library = "largest distance of two neurons on the sphere, along the library's flow"
+
+    def library() -> Check:
+        own = need(
+            gradient_flow(
+                problem,
+                times=np.append(0.0, raw.times),
+                throw=False,
+                time_s=evidence.time_left / 2,
+            )
+        )
+        states = (leaf_map(itemgetter(k), own.states) for k in range(len(own.times)))
+        apart = max(_apart(problem, state) for state in states)
+        quantity = f"{by_library}, whose point turns by {turned:.2g}"
+        return Check(quantity, apart, "==", 0.0, owed, witness=ALONG)
+
     turned = max(_between(problem, problem.start, w) for w in raw.states)
     owed = DIRECTION_ROUNDING + max(
         _between(problem, w, loose)
@@ -107,7 +117,7 @@ def _dirac(evidence: Evidence) -> tuple[Check, ...]:
             witness=ALONG,
             null=_stretched(problem, _scattered(problem)),
         ),
-        _library(problem, own, owed, turned),
+        *part(by_library, library),
         Check(
             "largest margin over the largest |f(x_i)|, at any time: a neuron has one sign",
             max(_share(scores(problem, w)) for w in (problem.start, *raw.states)),
@@ -132,16 +142,6 @@ def _between(problem: Problem, one: Any, other: Any) -> float:
         for w in (_outputs(problem, params)[0] for params in (one, other))
     )
     return float(np.linalg.norm(u - v))
-
-
-def _library(problem: Problem, own: Trajectory, owed: float, turned: float) -> Check:
-    quantity = "the same for the library's flow"
-    if len(own.times) < 2:
-        return unknown_check(quantity, f"it could not be followed: {own.result.value}")
-    apart = max(_apart(problem, leaf_map(itemgetter(k), own.states)) for k in range(len(own.times)))
-    return Check(
-        f"{quantity}, whose point turns by {turned:.2g}", apart, "==", 0.0, owed, witness=ALONG
-    )
 
 
 def _stretched(problem: Problem, params: Any) -> float:

@@ -8,7 +8,6 @@ closed form.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,6 +41,8 @@ ROUNDING = 1e-11
 """What some thousand terms in floats leave, relative."""
 LONE_PIECE_BETA = 1e3
 """β times the change of f beside its minimum from which on only that piece counts: e^{−1000}."""
+OUTSIDE = (5.0, 10.0, 20.0, 40.0)
+"""β at which ∇S[βf] is looked at, over a quarter of the range of f."""
 LENGTHS = np.geomspace(0.5, 2e-4, 8)
 """Of intervals whose mass is looked at, over the length of the piece where the population is
 densest; more than three decades."""
@@ -77,6 +78,22 @@ class Spread:
     def longest(self) -> float:
         """max‖(x, 1)‖."""
         return float(np.hypot(1.0, np.max(np.abs([self.left, self.right]))))
+
+    def cut(self, most: float) -> Spread:
+        """The same in pieces over which f changes by `most` or less."""
+        parts = (np.abs(self.high - self.low) / most).astype(int) + 1
+        piece = np.repeat(np.arange(parts.size), parts)
+        step = np.arange(piece.size) - (np.cumsum(parts) - parts)[piece]
+        begin, end = step / parts[piece], (step + 1) / parts[piece]
+        width, rise = (self.right - self.left)[piece], (self.high - self.low)[piece]
+        return Spread(
+            self.left[piece] + width * begin,
+            self.left[piece] + width * end,
+            self.density[piece],
+            self.label[piece],
+            self.low[piece] + rise * begin,
+            self.low[piece] + rise * end,
+        )
 
     def log_integrals(self, beta: float = 1.0) -> Array:
         """log∫e^{−β(f − min f)}dρ over each piece."""
@@ -161,16 +178,6 @@ def spread(problem: Problem, params: Any = None) -> Spread:
     with np.errstate(divide="ignore", invalid="ignore"):
         kinks = -W[:, 1] / W[:, 0]
     edges = np.unique(np.concatenate([x - width, x + width, kinks[np.isfinite(kinks)]]))
-    f = np.maximum(np.outer(edges, W[:, 0]) + W[:, 1], 0.0) @ a
-    edges = np.concatenate(
-        [
-            np.linspace(
-                left, right, max(int(abs(f[k + 1] - f[k]) / PIECE_CHANGE) + 1, 1), endpoint=False
-            )
-            for k, (left, right) in enumerate(itertools.pairwise(edges))
-        ]
-        + [edges[-1:]]
-    )
     middle = (edges[:-1] + edges[1:]) / 2
     inside = np.abs(middle[:, None] - x) < width
     some = np.any(inside, axis=1)
@@ -184,7 +191,7 @@ def spread(problem: Problem, params: Any = None) -> Spread:
         label[some],
         (label * f[:-1])[some],
         (label * f[1:])[some],
-    )
+    ).cut(PIECE_CHANGE)
 
 
 def half_width(x: Array, y: Array) -> float:
@@ -311,12 +318,13 @@ def _lem24(evidence: Evidence) -> tuple[Check, ...]:
 def _outside(found: Spread) -> tuple[Check, ...]:
     """Mass of the library's ∇S[β_tf_t] where f is not small, f_t = f + g/√β, against the bound of
     C's proof."""
-    _, shares, values, piece = found.nodes
     gap = (found.most - found.least) / 4
+    found = found.cut(PIECE_CHANGE / (max(OUTSIDE) / gap))  # the rule must integrate e^{−βf} too
+    _, shares, values, piece = found.nodes
     far, near = values >= found.least + gap, values <= found.least + gap / 4
     change = np.sin(np.linspace(0, 20, values.size))
     worst, uniform, off = -np.inf, -np.inf, 0.0
-    for size in (5.0, 10.0, 20.0, 40.0):
+    for size in OUTSIDE:
         beta = size / gap
         moved = values + gap / 8 * change / np.sqrt(size / 5)
         weights = library_gradient(beta * moved, shares)[1]

@@ -17,7 +17,8 @@ from ..._core.problems import Problem
 from ...flows.weights import integrate_weights
 from ...models import SignedTwoLayer, SignedTwoLayerParams
 from ..evidence import Evidence
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import need
+from ..verdicts import Check, Claim, Kind
 from .margin_examples import any_smooth_problem, few_problem
 from .margin_hypotheses import EXPONENTIAL_TAIL, SIGNS, SMALL_START, SMOOTH
 
@@ -69,15 +70,9 @@ def _project(evidence: Evidence) -> tuple[Check, ...]:
     end = TIME_FOLLOWED / float(np.max(np.sum(problem.data.X**2, axis=1)))
     (parts, owner), pair = split(problem), hidden_pair(problem)
     whole, apart, other = (
-        integrate_weights(p, end, FLOW_RTOL, None, time_s=evidence.time_left / 6)
+        need(integrate_weights(p, end, FLOW_RTOL, None, time_s=evidence.time_left / 6))
         for p in (problem, parts, pair)
     )
-    for run in (whole, apart, other):
-        if not run.result.success:
-            return tuple(
-                unknown_check(name, f"the weights could not be followed: {run.result.value}")
-                for name in names
-            )
     used = np.linalg.norm(parts.start.W, axis=1) > 0
     rows, reach = [], float(np.max(np.sum(problem.data.X**2, axis=1)))
     for t in end * np.linspace(0.0, 1.0, TIMES_SEEN + 1)[1:]:

@@ -14,10 +14,11 @@ from ...limits import KernelClassifier, f1_max_margin, f2_max_margin, l1_max_mar
 from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..fits import exponent_check
+from ..unmeasured import need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
-from .margin_setting import given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, given_limit, inputs_of
 from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .routes import circle_kernel
 
@@ -39,7 +40,7 @@ EPS = 16 * float(np.finfo(float).eps)
 
 def _sparse(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    solved = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
+    solved = need(f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2), LOOSE_GAP)
     best = given_limit(evidence) or solved
     if not isinstance(best.value, Particles):
         return (

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import weakref
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +22,9 @@ from ...limits import f1_max_margin, l1_max_margin, margin_kkt
 from ...limits.neurons.squared_relu_line import squared_f1_max_margin
 from ...models import Particles, SignedTwoLayer, TwoLayer
 from ..evidence import Evidence
+from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Hypothesis, unknown_check
-from .margin_setting import bias_column, inputs_of
+from .margin_setting import bias_column, inputs_of, remembered
 from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin, spread_directions
 from .routes import largest_square_gain
 
@@ -68,28 +68,34 @@ class Trained:
 
     def __init__(
         self,
-        problem: Problem,
+        evidence: Evidence,
+        problem: Problem | None = None,
         given: Trajectory | None = None,
         limit: Limit | None = None,
-        time_s: float = RECORDED_S,
     ) -> None:
-        self.problem, self.given, self._limit, self.time_s = problem, given, limit, time_s
+        self.evidence, self.given, self._limit = evidence, given, limit
+        self.problem = evidence.network if problem is None else problem
 
-    @cached_property
+    @property
     def flow(self) -> Trajectory:
         """As given, or the library's; where its margin is not known to CLOSED, once more with a
-        tenth of the tolerance."""
-        if self.given is not None:
-            return self.given
+        tenth of the tolerance. `Unmeasured` if it gave up."""
+        return self.given if self.given is not None else need(self._own)
+
+    @cached_property
+    def _own(self) -> Trajectory:
         found = self._followed(RTOL)
         missed = 0.0 if found.margin_error is None else float(found.margin_error[-1])
         known = missed <= CLOSED / 2 * self.gamma
         return found if known or not found.result.success else self._followed(RTOL / 10)
 
     def _followed(self, rtol: float) -> Trajectory:
-        share = self.time_s / 4
         return gradient_flow(
-            self.problem, rtol=rtol, log_norm=LONG_LOG_NORM, throw=False, time_s=share
+            self.problem,
+            rtol=rtol,
+            log_norm=LONG_LOG_NORM,
+            throw=False,
+            time_s=self.evidence.time_left / 4,
         )
 
     @cached_property
@@ -98,7 +104,7 @@ class Trained:
         proven over the whole sphere."""
         data, found = inputs_of(self.problem), self._limit
         if found is None and not self.squared:
-            found = f1_max_margin(data.X, data.y, time_s=self.time_s / 2)
+            found = need(f1_max_margin(data.X, data.y, time_s=self.evidence.time_left / 2))
         if found is None and data.d == 1:
             with contextlib.suppress(ConvergenceError):
                 found = squared_f1_max_margin(data.X, data.y)
@@ -245,7 +251,6 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
         + SEARCH_ERROR
         + abs(certificate.dual - certificate.primal) / certificate.dual
     )
-    worst = max(trained.margin(k) for k in (trained.place(STILL_SINCE_LOG_NORM), -1))
     quantity, narrow = "γ₁ over that of a search", narrowness(trained.problem.data.X)
     if narrow < NARROW_BELOW and trained._limit is None:
         second = unknown_check(
@@ -255,18 +260,19 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
         )
     else:
         second = Check(quantity, certificate.dual / own, "==", 1.0, error, witness=SEARCH)
-    return (
-        *given_check(trained),
-        second,
-        Check(
-            "excess of the margin over γ₁, relative",
-            max(worst / trained.gamma - 1, 0.0),
-            "==",
-            0.0,
-            ROUNDING,
-            witness=PROVEN,
-        ),
-    )
+    excess = "excess of the margin over γ₁, relative"
+
+    def exceeded() -> Check:
+        worst = max(trained.margin(k) for k in (trained.place(STILL_SINCE_LOG_NORM), -1))
+        off = max(worst / trained.gamma - 1, 0.0)
+        return Check(excess, off, "==", 0.0, ROUNDING, witness=PROVEN)
+
+    return (*given_check(trained), second, *part(excess, exceeded))
+
+
+def raw_checks(trained: Trained) -> tuple[Check, ...]:
+    """The flow's scores against those of raw gradients."""
+    return part("scores where raw gradients end", lambda: raw_check(trained))
 
 
 def raw_check(trained: Trained) -> Check:
@@ -281,14 +287,11 @@ def raw_check(trained: Trained) -> Check:
         "difference from raw gradients, relative"
     )
     if trained.given is None:
+        seconds = trained.evidence.time_left / 2
         runs = [
-            gradient_flow(p, rtol=rtol, times=[0.0, end], throw=False, time_s=trained.time_s)
+            need(gradient_flow(p, rtol=rtol, times=[0.0, end], throw=False, time_s=seconds))
             for rtol in RTOLS
         ]
-        if not all(run.result.success for run in runs):
-            return unknown_check(
-                quantity, next(run.result.value for run in runs if not run.result.success)
-            )
         mine, *looser = (scores(p, run.final) for run in runs)
         steps = [
             float(np.max(np.abs(one - other))) for one, other in itertools.pairwise([mine, *looser])
@@ -310,10 +313,15 @@ def raw_check(trained: Trained) -> Check:
     )
 
 
-def arrival(trained: Trained, what: str, ladder: bool = False) -> Check:
-    """1 − margin/γ₁ at the end: closed; or open for want of width, which C's limits do not speak
-    about; or for want of time."""
+def arrivals(trained: Trained, what: str, ladder: bool = False) -> tuple[Check, ...]:
+    """1 − margin/γ₁ at the end: closed; or open for want of width, about which C's limits say
+    nothing; or for want of time."""
     quantity = f"1 − margin/γ₁ {what}"
+    return part(quantity, lambda: arrival(trained, quantity, ladder))
+
+
+def arrival(trained: Trained, quantity: str, ladder: bool = False) -> Check:
+    """The check of `arrivals`."""
     if trained.log_norms[-1] < LONG_LOG_NORM - 1e-3 and trained.deficit > CLOSED:
         why = f"training ends at log β = {trained.log_norms[-1]:.3g}: {trained.flow.result.value}"
         return unknown_check(quantity, why)
@@ -362,19 +370,18 @@ def _for_want_of_width(trained: Trained, ladder: bool) -> str:
             f"{margin_kkt(p.model, trained.state(-1), p.data.X, p.data.y).stationarity:.1g}"
         )
     if ladder:
-        shares = [
-            f"{_narrower(trained, width // k):.3g} for {width // k}"
-            for k in (4, 2)
-            if width // k >= 4
-        ]
-        words += "; of fewer neurons of the same start " + ", ".join(shares)
+        shares = []
+        for fewer in (width // 4, width // 2):
+            with contextlib.suppress(Unmeasured):  # words only: the check stands without them
+                if fewer >= 4:
+                    shares.append(f"{_narrower(trained, fewer):.3g} for {fewer}")
+        words += "; of fewer neurons of the same start " + ", ".join(shares) if shares else ""
     return words
 
 
 def _narrower(trained: Trained, width: int) -> float:
-    """Margin over γ₁ of the first neurons, as many as said, trained in the same time: one step of a
-    ladder in m."""
-    return 1 - Trained(narrowed(trained.problem, width), time_s=trained.time_s).deficit
+    """Margin over γ₁ of the first neurons, as many as said: one step of a ladder in m."""
+    return 1 - Trained(trained.evidence, narrowed(trained.problem, width)).deficit
 
 
 def narrowed(problem: Problem, width: int) -> Problem:
@@ -390,16 +397,14 @@ def narrowed(problem: Problem, width: int) -> Problem:
     return dataclasses.replace(problem, model=few or TwoLayer(width, model.dim), start=start)
 
 
-_found: weakref.WeakKeyDictionary[Evidence, Trained] = weakref.WeakKeyDictionary()
-
-
 def trained(evidence: Evidence) -> Trained:
     """The training of the evidence's network, once."""
-    if evidence not in _found:
-        _found[evidence] = Trained(
-            evidence.network, evidence.given_flow, evidence.given_limit, evidence.time_left
-        )
-    return _found[evidence]
+    found: Trained = remembered(
+        evidence,
+        "training",
+        lambda: Trained(evidence, None, evidence.given_flow, evidence.given_limit),
+    )
+    return found
 
 
 def _late_weights(evidence: Evidence) -> tuple[Array, int, int] | str:
