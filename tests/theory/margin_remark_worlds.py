@@ -62,12 +62,12 @@ def no_positive_part(patch):
 
 def twice_the_atoms(found, *_):
     """A measure of which each atom is two, near each other."""
-    few, tight = found
+    few, tight, missed = found
     u = np.vstack([few.directions, few.directions + 1e-4])
     u /= np.linalg.norm(u, axis=1)[:, None]
     return bf.models.Particles(
         u, np.tile(few.signs, 2), np.tile(few.log_masses, 2) - np.log(2)
-    ), tight
+    ), tight, missed
 
 
 def limit_of_fewer_labels(patch):

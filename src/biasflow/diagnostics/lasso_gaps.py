@@ -230,7 +230,9 @@ def _dense(flow: Trajectory, wanted: Array) -> tuple[Array, Array]:
         begun, here = here, beta(float(b))
         size = float(np.max(np.abs([begun, here])))
         allowed = (b - a) * max(ROUNDED * size, OWN_SHARE * off)
-        part, defect = _integral(beta, (float(a), float(b)), (begun, here), allowed, left)
+        # a jump right after zero could else be halved a thousand times
+        least = EPS * wanted[-1] * size
+        part, defect = _integral(beta, (float(a), float(b)), (begun, here), allowed, least, left)
         total, spent = total + part, spent + defect + off * (b - a)
         integrals[b], errors[b] = total, spent / b
     return np.array([integrals[t] for t in wanted]), np.array([errors[t] for t in wanted])
@@ -241,6 +243,7 @@ def _integral(
     between: tuple[float, float],
     ends: tuple[Array, Array],
     allowed: float,
+    least: float,
     left: list[int],
 ) -> tuple[Array, float]:
     """∫f by Lobatto's rule of four points with Kronrod's seven (Gander and Gautschi 2000), whose
@@ -254,11 +257,11 @@ def _integral(
     fine = (b - a) / 2940 * (77 * edges + 432 * outer + 625 * inner + 672 * centre)
     rough = (b - a) / 12 * (edges + 5 * inner)
     off = float(np.max(np.abs(fine - rough)))
-    if not off > allowed or left[0] <= 0:
+    if not off > max(allowed, least) or left[0] <= 0:
         return fine, off
     left[0] -= 1
     halves = [
-        _integral(f, part, values, allowed / 2, left)
+        _integral(f, part, values, allowed / 2, least, left)
         for part, values in (
             ((a, middle), (ends[0], centre)),
             ((middle, b), (centre, ends[1])),

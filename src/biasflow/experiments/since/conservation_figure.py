@@ -11,6 +11,7 @@ from ..._core.arguments import Array
 from ..._core.look import COLOURS, MUTED, band, panels, titled
 from ..._core.problems import Problem
 from ..._core.trees import leaf_map
+from ..._numerics.deadlines import Deadline
 from ...diagnostics import ConservationLaws
 from ...diagnostics.commuting import flatten
 from ...sweeps.grids import Grid
@@ -104,7 +105,7 @@ def _along_descent(
 def _with_decay(
     problem: Problem, laws: ConservationLaws, times: Array, kappa: float
 ) -> dict[str, Array]:
-    states, _ = decayed_states(problem, kappa, times)
+    states, _ = decayed_states(problem, kappa, times, Deadline())
     _, unflatten = flatten(problem.start)
     drift = laws.drift([unflatten(w) for w in states], times=times, weight_decay=kappa)
     largest = int(np.argmax(np.abs(drift.values[0])))
@@ -120,7 +121,7 @@ def _with_momentum(
     """Drift from rest, and how far C̈ + γĊ = 2C(θ̇), once integrated, is from it."""
     start, unflatten = flatten(problem.start)
     P = start.size
-    states, _ = moved_states(problem, gamma, np.zeros(P), times, laws)
+    states, _ = moved_states(problem, gamma, np.zeros(P), times, laws, Deadline())
     drift = laws.drift([unflatten(row[:P]) for row in states])
     found = {"momentum": np.max(drift.drift, axis=1)}
     if np.all(laws.quadratic):

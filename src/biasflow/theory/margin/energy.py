@@ -77,18 +77,14 @@ class Gaining:
 
     def smooth(self, t: float) -> float:
         """F = S(ĥ) = −log((1/n)Σℓ(−u_i))."""
-        logs = np.asarray(self.problem.loss.loss.log_loss(self.scores(t)))
-        top = float(np.max(logs))
-        return -top - float(np.log(np.mean(np.exp(logs - top))))
+        return -_log_mean(np.asarray(self.problem.loss.loss.log_loss(self.scores(t))))
 
     def held(self, t: float) -> Callable[[float], float]:
         """s ↦ S_β(ĥ(ν̄_s)) with β = ‖ν_t‖ held, for the exponential: −log((1/n)Σe^{−βū_i})/β."""
         beta = self.norm(t)
 
         def value(s: float) -> float:
-            logs = -self.scores(s) * (beta / self.norm(s))
-            top = float(np.max(logs))
-            return -(top + float(np.log(np.mean(np.exp(logs - top))))) / beta
+            return -_log_mean(-self.scores(s) * (beta / self.norm(s))) / beta
 
         return value
 
@@ -144,6 +140,12 @@ class Gaining:
         h = STEP * self.unit
         near, far = ((value(t + k * h) - value(t - k * h)) / (2 * k * h) for k in (1, 2))
         return near, ERROR_FACTOR * abs(far - near) / 3 + FLOW_RTOL * (1 + abs(value(t))) / h
+
+
+def _log_mean(logs: Array) -> float:
+    """log of the mean of e^{logs}, with all its digits if they are tiny."""
+    top = float(np.max(logs))
+    return top + float(np.log1p(np.mean(np.expm1(logs - top))))
 
 
 def _energy(evidence: Evidence) -> tuple[Check, ...]:

@@ -76,7 +76,8 @@ def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     )
     p, proof = stats["weights"], found.certificate
     size = max(proof.dual, float(np.finfo(float).tiny))
-    error = SUM_ROUNDING * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
+    terms = found.value.signs.size + 2 * data.d + 24  # a sum over neurons of sums over coordinates
+    error = EPS * terms * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
     if error > TELLING:
         return (
             unknown_check(

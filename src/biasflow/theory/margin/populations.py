@@ -19,6 +19,7 @@ from ..._core.problems import Problem
 from ...losses import ExponentialLoss, SmoothMargin
 from ..evidence import Evidence
 from ..fits import exponent_check
+from ..unmeasured import Unmeasured, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import any_interval_problem, interval_problem
 from .margin_hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
@@ -32,6 +33,8 @@ NODES = 16
 PIECE_CHANGE = 4.0
 """Largest change of f over a piece: longer ones are cut, so that the rule integrates e^{−f} to
 rounding."""
+MOST_PIECES = 10_000
+"""Pieces up to which sums over all nodes take tenths of seconds."""
 STEPS = np.geomspace(5e-2, 2.5e-5, 14)
 """ε of differences of S, over more than three decades."""
 MOVES = (1e-3, 1e-2, 0.1, 1.0, 3.0)
@@ -81,7 +84,11 @@ class Spread:
 
     def cut(self, most: float) -> Spread:
         """The same in pieces over which f changes by `most` or less."""
-        parts = (np.abs(self.high - self.low) / most).astype(int) + 1
+        counts = np.abs(self.high - self.low) / most
+        if float(np.sum(counts)) > MOST_PIECES:
+            change = float(np.sum(np.abs(self.high - self.low)))
+            raise Unmeasured(f"f changes by {change:.2g}: too much for quadrature of e^{{−f}}")
+        parts = counts.astype(int) + 1
         piece = np.repeat(np.arange(parts.size), parts)
         step = np.arange(piece.size) - (np.cumsum(parts) - parts)[piece]
         begin, end = step / parts[piece], (step + 1) / parts[piece]
@@ -166,6 +173,11 @@ class Spread:
         )
 
 
+def resolved(problem: Problem, params: Any = None) -> Spread:
+    """`spread`, in pieces over which quadrature resolves e^{−f}."""
+    return spread(problem, params).cut(PIECE_CHANGE)
+
+
 def spread(problem: Problem, params: Any = None) -> Spread:
     """The problem's inputs spread over intervals, with f = y·h of its network (or of other
     parameters of it)."""
@@ -191,7 +203,7 @@ def spread(problem: Problem, params: Any = None) -> Spread:
         label[some],
         (label * f[:-1])[some],
         (label * f[1:])[some],
-    ).cut(PIECE_CHANGE)
+    )
 
 
 def half_width(x: Array, y: Array) -> float:
@@ -223,7 +235,7 @@ def _turning(weights: Array) -> Array:
 
 
 def _lem23(evidence: Evidence) -> tuple[Check, ...]:
-    found = spread(evidence.network)
+    found = resolved(evidence.network)
     _, shares, values, piece = found.nodes
     own, weights = library_gradient(values, shares)
     size = ROUNDING * (1 + abs(found.most) + abs(found.least))
@@ -311,7 +323,7 @@ def _lem24(evidence: Evidence) -> tuple[Check, ...]:
     rounding = 8 * EPS * (1 + (abs(found.least) + abs(found.most)) * betas)
     return (
         exponent_check(quantity, betas, excess, -1.0, rounding, witness=PIECES, null=0.0),
-        *_outside(found),
+        *part("∇S[β_tf_t] where f is not least", lambda: _outside(found)),
     )
 
 

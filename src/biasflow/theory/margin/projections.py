@@ -3,8 +3,9 @@ and what projections do."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -110,14 +111,10 @@ def _sec6(evidence: Evidence) -> tuple[Check, ...]:
             witness=LIPSCHITZ,
         ),
         *_on_a_line(data, margin, upper, error),
-        *(
-            check
+        *itertools.chain.from_iterable(
+            part(f"the projection of rank {rank}", partial(_projected, evidence, data, rank, upper))
             for rank in RANKS
             if rank < data.d
-            for check in part(
-                f"the projection of rank {rank}",
-                lambda rank=rank: _projected(evidence, data, rank, upper, error),
-            )
         ),
     )
 
@@ -175,9 +172,7 @@ def _on_a_line(data: Dataset, margin: float, upper: float, error: float) -> tupl
     )
 
 
-def _projected(
-    evidence: Evidence, data: Dataset, rank: int, upper: float, error: float
-) -> tuple[Check, ...]:
+def _projected(evidence: Evidence, data: Dataset, rank: int, upper: float) -> tuple[Check, ...]:
     frame = interclass_distance(data.X, data.y, rank).value
     flat = Dataset(data.X @ frame, data.y)
     quantity = f"γ₁ over that of the projection of rank {rank}"
@@ -214,7 +209,7 @@ def _projected(
             kernels[1].certificate.primal / (2 * upper),
             "<=",
             1.0,
-            error + GAP,
+            rounding + GAP,
             witness="margins of two solvers",
         ),
     )

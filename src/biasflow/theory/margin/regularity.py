@@ -16,7 +16,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import any_interval_problem, interval_problem
 from .margin_hypotheses import INTERVALS, RELU, SEPARABLE, SIGNS
 from .margin_setting import inputs_of
-from .populations import PIECES, ROUNDING, Spread, bias_of, library_gradient, spread
+from .populations import PIECES, ROUNDING, Spread, bias_of, library_gradient, resolved
 
 TURNS = np.geomspace(0.3, 1e-6, 12)
 """Angles between neurons whose gradients are compared."""
@@ -54,7 +54,7 @@ class Turning:
 
 def _lem25(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    found = spread(problem)
+    found = resolved(problem)
     if found.left.size > MOST_PIECES:
         why = (
             f"f changes by {found.most - found.least:.2g}, over {found.left.size} straight "
@@ -148,7 +148,7 @@ def _in_the_measure(problem: Problem, found: Spread, turning: Turning) -> Check:
             size * np.std(W) * rng.standard_normal(W.shape),
         )
         nearby = problem.start._replace(a=a + da, W=W + dW)
-        other = spread(problem, nearby)
+        other = resolved(problem, nearby)
         ends = np.concatenate([found.left, found.right, other.left, other.right])
         apart = float(
             np.max(

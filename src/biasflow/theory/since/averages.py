@@ -45,6 +45,8 @@ AFTER_LAST_JUMP = 1.5
 """When the average is taken, over the time of the last jump."""
 IN_USE = 1e-6
 """Share of the largest coordinate from which on one counts as in use."""
+ROUNDING = 8 * float(np.finfo(float).eps)
+"""Of the objective and of its bounds, each a sum over samples and coordinates."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 """For ∫β over a step."""
 
@@ -98,13 +100,15 @@ def _certificate(evidence: Evidence) -> tuple[Check, ...]:
         )
         lower, upper = least_objective(X, y, penalty)
         gap = float(averages.gap[k])
+        # the bounds are each rounded, and of one sample they are one number
+        rounding = ROUNDING * X.size * (0.5 * float(y @ y) + float(averages.objective[k]))
         checks.append(
             Check(
                 words.format(share),
                 (float(averages.objective[k]) - upper) / gap,
                 "<=",
                 1.0,
-                (upper - lower) / gap,
+                (max(upper - lower, 0.0) + rounding) / gap,
                 witness=f"{evidence.source}; a least-distance program" if evidence.source else "",
                 null=(objective(X, y, raw, penalty) - upper) / gap,
             )
