@@ -65,9 +65,11 @@ def twice_the_atoms(found, *_):
     few, tight, missed = found
     u = np.vstack([few.directions, few.directions + 1e-4])
     u /= np.linalg.norm(u, axis=1)[:, None]
-    return bf.models.Particles(
-        u, np.tile(few.signs, 2), np.tile(few.log_masses, 2) - np.log(2)
-    ), tight, missed
+    return (
+        bf.models.Particles(u, np.tile(few.signs, 2), np.tile(few.log_masses, 2) - np.log(2)),
+        tight,
+        missed,
+    )
 
 
 def limit_of_fewer_labels(patch):

@@ -15,7 +15,6 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._core.results import Certificate, Limit, Trajectory
 from ..._core.trees import leaf_map, leaves
-from ..._numerics.deadlines import RECORDED_S
 from ...errors import ConvergenceError
 from ...flows import gradient_flow
 from ...limits import f1_max_margin, l1_max_margin, margin_kkt
@@ -169,10 +168,8 @@ class Trained:
     @cached_property
     def polished(self) -> float:
         """The best margin of masses on the final directions, over γ₁: linear programming."""
-        return (
-            float(l1_max_margin(self.features(self.state(-1)), time_s=self.time_s).objective)
-            / self.gamma
-        )
+        Z = self.features(self.state(-1))
+        return float(l1_max_margin(Z, time_s=self.evidence.time_left).objective) / self.gamma
 
     def features(self, params: Any) -> Array:
         """y_iφ(θ_j, x_i) of the neurons that are not zero, balanced in the case of ReLUs, (n,
