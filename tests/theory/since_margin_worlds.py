@@ -15,8 +15,8 @@ def certificates(change):
     """Another answer of `certify`, from the right one."""
 
     def spoil(patch):
-        def answer(a, W, data):
-            return change(CERTIFICATE(a, W, data), a, W, data)
+        def answer(a, W, data, time_s):
+            return change(CERTIFICATE(a, W, data, time_s), a, W, data)
 
         patch.setattr(margins, "certificate", answer)
 

@@ -14,7 +14,7 @@ E, P, S = "S/extremal", "S/relu-saddles", "S/spurious"
 def changed(name, change):
     def spoil(patch):
         real = getattr(saddles, name)
-        patch.setattr(saddles, name, lambda problem: change(real(problem), problem))
+        patch.setattr(saddles, name, lambda problem, *more: change(real(problem, *more), problem))
 
     return spoil
 
@@ -68,7 +68,7 @@ def ridge(patch):
 
 
 def labels_fitted(patch):
-    patch.setattr(saddles, "path_of", lambda problem: _Fitted())
+    patch.setattr(saddles, "path_of", lambda problem, time_s: _Fitted())
 
 
 class _Fitted:

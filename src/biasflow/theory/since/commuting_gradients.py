@@ -16,7 +16,7 @@ from ..._core.results import Limit
 from ..._core.trees import leaf_map
 from ...diagnostics import FoundPotential, find_potential
 from ...diagnostics.commuting import flatten
-from ...errors import BiasflowError
+from ...errors import BiasflowError, ConvergenceError
 from ...losses import SquareLoss
 from ...models import (
     DiagonalNetwork,
@@ -28,6 +28,7 @@ from ...models import (
 )
 from ..evidence import Evidence
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..unmeasured import Unmeasured
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
 from ..witness import ERROR_FACTOR
 
@@ -104,6 +105,8 @@ def _commuting(evidence: Evidence) -> str | None:
         if beta.shape != (problem.data.d,):
             return "predictions are not linear in a β that has the size of an input"
         found = found_for(evidence)
+    except (Unmeasured, ConvergenceError):
+        raise
     except BiasflowError as reason:
         return str(reason)
     return None if found else str(found)
@@ -121,6 +124,8 @@ def other_way(found: FoundPotential, legs: Array, rtol: float = WITNESS_RTOL) ->
             rtol=rtol,
             atol=rtol * float(np.max(np.abs(w))),
         )
+        if not run.success:
+            raise Unmeasured(f"pulls could not be followed: {run.message}")
         w = run.y[:, -1]
     return found.fields.value(w)
 

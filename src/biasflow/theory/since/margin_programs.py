@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import linprog
 
 from ..._core.arguments import Array
+from ..unmeasured import Unmeasured
 
 DIRECTIONS = 3000
 """Of the circle: a neuron between two of one pattern is a sum of both, and costs at most 1/cos(δ/2)
@@ -109,6 +110,8 @@ def raw_flow(theta: Array, m: int, X: Array, y: Array, log_margins: Array) -> li
 
         reached.terminal = True  # type: ignore[attr-defined]
         run = solve_ivp(field, (0.0, 1e4), state, events=reached, **STEPS)
+        if run.status != 1:
+            raise Unmeasured(f"the flow could not be followed to log ‖θ‖ = {target:.3g}")
         state = run.y[:, -1]
         found.append(state[:-1] / np.linalg.norm(state[:-1]))
     return found

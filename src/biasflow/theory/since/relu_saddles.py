@@ -22,7 +22,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Trajectory
 from ..._numerics.deadlines import RECORDED_S
-from ...errors import BiasflowError, RefusedError
+from ...errors import BiasflowError, ConvergenceError
 from ...flows import relu_saddle_path
 from ...flows.relu.saddle_sequence import ReluSaddlePath
 from ...limits import extremal_vectors, min_norm_interpolator
@@ -31,7 +31,8 @@ from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
 from ..relu.relu_hypotheses import BALANCED, FITS, LABELLED, NETWORK
-from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
+from ..unmeasured import Unmeasured, need, part
+from ..verdicts import TELLING, Check, Claim, Hypothesis, Kind, unknown_check
 from ..witness import ERROR_FACTOR, witness_flow
 
 CIRCLE = 40_001
@@ -58,10 +59,8 @@ def listed(problem: Problem) -> ExtremalVectors:
     return extremal_vectors(problem.data, problem.loss, problem.model)
 
 
-def path_of(problem: Problem) -> ReluSaddlePath:
-    return relu_saddle_path(
-        problem.data, problem.start, problem.loss, problem.model, time_s=RECORDED_S
-    )
+def path_of(problem: Problem, time_s: float) -> ReluSaddlePath:
+    return relu_saddle_path(problem.data, problem.start, problem.loss, problem.model, time_s=time_s)
 
 
 def _pull(problem: Problem) -> Array:
@@ -141,7 +140,7 @@ def _followed(
 
 def _saddles(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
-    path = path_of(problem)
+    path = path_of(problem, evidence.time_left / 2)
     words = (
         "delay of a jump per T by raw gradients over τ, the worst",
         "loss amid a plateau less that of the path, over the first",
@@ -230,10 +229,24 @@ def _spurious(evidence: Evidence) -> tuple[Check, ...]:
     end = model(flow.final, data.X)
     error = ERROR_FACTOR * max(float(flow.error[-1]), 1e-9)
     least = float(problem.loss(fit, data.y))
-    path = path_of(problem)
-    kind = path.saddles[-1].kind
     everything, nothing = seen_by(flow.final, data.X)
-    another = min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 2)
+    fits = "loss of a network that fits the labels, over that of least squares"
+    spurious = (
+        "loss at the end of the path of saddles over that of least squares, where it is spurious"
+    )
+
+    def fitting() -> Check:
+        another = need(
+            min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 2), TELLING
+        )
+        loss = float(problem.loss(another(data.X), data.y))
+        return Check(fits, loss / least, "<=", 0.5, 1e-6, "an interpolator of least norm")
+
+    def ending() -> Check:
+        path = path_of(problem, evidence.time_left)
+        ratio = path.losses[-1] / least if path.saddles[-1].kind == "spurious" else 0.0
+        return Check(spurious, ratio, "==", 1.0, 1e-6, "least squares", null=0.0)
+
     return (
         Check(
             words[0],
@@ -257,24 +270,8 @@ def _spurious(evidence: Evidence) -> tuple[Check, ...]:
             "least cos(w_j, x_k) of positive neurons there", everything, ">=", 0.0, error, **told
         ),
         Check("largest cos(w_j, x_k) of the others", max(nothing, 0.0), "==", 0.0, error, **told),
-        Check(
-            "loss of a network that fits the labels, over that of least squares",
-            float(problem.loss(another(data.X), data.y)) / least,
-            "<=",
-            0.5,
-            1e-6,
-            "an interpolator of least norm",
-        ),
-        Check(
-            "loss at the end of the path of saddles over that of least squares, where it is "
-            "spurious",
-            path.losses[-1] / least if kind == "spurious" else 0.0,
-            "==",
-            1.0,
-            1e-6,
-            "least squares",
-            null=0.0,
-        ),
+        *part(fits, fitting),
+        *part(spurious, ending),
     )
 
 
@@ -304,7 +301,9 @@ def _listable(evidence: Evidence) -> str | None:
     problem = evidence.network
     try:
         found = listed(problem)
-    except (RefusedError, BiasflowError) as reason:
+    except ConvergenceError:
+        raise
+    except BiasflowError as reason:
         return str(reason)
     if len(found.attracting) == 0:
         return "no vector attracts: all neurons rest"
@@ -314,7 +313,9 @@ def _listable(evidence: Evidence) -> str | None:
 
 def _one_path(evidence: Evidence) -> str | None:
     try:
-        path = path_of(evidence.network)
+        path = path_of(evidence.network, evidence.time_left / 2)
+    except (Unmeasured, ConvergenceError):
+        raise
     except BiasflowError as reason:
         return str(reason)
     if len(path.saddles) < 2:
@@ -366,7 +367,7 @@ def saddle_problem(key: int) -> Problem:
         model = TwoLayer(8, d)
         start = model.init(1.0, key=100 * key + draw)
         problem = Problem(model, data, SquareLoss("half-mean"), start)
-        if _one_path(Evidence(problem)) is None and len(path_of(problem).saddles) > 2:
+        if _one_path(Evidence(problem)) is None and len(path_of(problem, RECORDED_S).saddles) > 2:
             break
     return problem
 
