@@ -73,7 +73,7 @@ def test_a_polynomial_tail_is_followed_as_in_the_weights_themselves():
 
 @pytest.mark.parametrize("problem", [line_problem(3), relu_problem(3), population_problem(3)])
 def test_a_searched_margin_is_the_certified_one(problem):
-    found, proven = searched_margin(problem), Trained(problem).best.certificate
+    found, proven = searched_margin(problem), Trained(Evidence(problem)).best.certificate
     assert found.lower <= proven.dual * (1 + 1e-9)
     assert found.lower == pytest.approx(proven.dual, rel=1e-4)
     assert found.upper == pytest.approx(proven.dual, rel=1e-4)
