@@ -45,7 +45,7 @@ def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
     if isinstance(problem, bf.MirrorProblem):
         potential, beta0 = problem.potential, problem.beta0
         if columns is not None:
-            potential = cut_potential(potential, problem.X.shape[1], columns)
+            potential = potential.restricted(columns)
             beta0 = None if beta0 is None else beta0[columns]
         return bf.MirrorProblem(potential, X, y, beta0)
     if columns is None:
@@ -62,20 +62,6 @@ def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
         model = dataclasses.replace(model, dim=len(columns))
     start = leaf_map(cut_to_columns, problem.start)
     return dataclasses.replace(problem, model=model, data=bf.Dataset(X, y), start=start)
-
-
-def cut_potential(potential: Any, d: int, columns: Any) -> Any:
-    """The potential of these coordinates, whose parameters may differ from one to the next."""
-    if not dataclasses.is_dataclass(potential):
-        return potential
-    cut = {}
-    for field in dataclasses.fields(potential):
-        value = getattr(potential, field.name)
-        if dataclasses.is_dataclass(value):
-            cut[field.name] = cut_potential(value, d, columns)
-        elif np.ndim(value) == 1 and len(value) == d:
-            cut[field.name] = np.asarray(value)[columns]
-    return dataclasses.replace(potential, **cut)
 
 
 def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:

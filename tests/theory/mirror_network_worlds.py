@@ -304,6 +304,11 @@ def lame_diagonal(patch):
     patch.setattr(bf.DiagonalNetwork, "gradient", new)
 
 
+def narrower_bound(patch):
+    old = hypentropic.gradient_bound
+    patch.setattr(hypentropic, "gradient_bound", lambda m, *rest: old(m, *rest) / m**0.5)
+
+
 def equal_clocks(patch):
     """W's weights at R's times, not at half of them."""
     old = widths.witness_flow
@@ -361,6 +366,7 @@ WORLDS: tuple[World, ...] = (
     W("R/lem3.7", "κ₂ times 1e5", replaced(hypentropic, "convergence_bounds", kappa2=1e5)),
     W("R/lem3.7", "C halved", replaced(hypentropic, "convergence_bounds", C=0.5)),
     W("R/lem3.7", "C a hundredth", replaced(hypentropic, "convergence_bounds", C=0.01)),
+    W("R/lem3.7", "√m in place of m in the wide limit of C", narrower_bound),
     W("R/lem3.7", "limit of the kernel regime", kernel_limit),
     W("R/lem3.7", "limit moved in the null space by 1e-3", moved_limit(1e-3)),
     W("R/lem3.7", "limit zero", wrong_limit(lambda p, best: 0 * best)),

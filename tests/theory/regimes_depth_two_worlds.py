@@ -269,7 +269,12 @@ WORLDS: tuple[World, ...] = (
     World(
         "W/samples",
         "a kernel regime that needs √d",
-        lambda patch: patch.setattr(samples, "kernel_error", lambda n, d: 1 - n / d**0.5),
+        lambda patch: patch.setattr(samples, "kernel_error", lambda n, d, noise: 1 - n / d**0.5),
+    ),
+    World(
+        "W/samples",
+        "a kernel regime that fits no noise",
+        lambda patch: patch.setattr(samples, "kernel_error", lambda n, d, noise: 1 - n / d),
     ),
     World("W/limit", "random plateaus", another_path(random_plateaus)),
     World("W/limit", "jumps 5% later", another_path(late_jumps)),

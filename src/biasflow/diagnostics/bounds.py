@@ -89,6 +89,12 @@ class ConvergenceBounds:
             return self.dual_norm**2 / (2 * (self.speed * np.asarray(t, dtype=float)) ** 2)
 
 
+def gradient_bound(m: float, mass: float, log_r: float) -> float:
+    """C = 2m·log(1 + 2M/(m·r)): a bound on ‖∇Φ_r(β) − ∇Φ_r(β*)‖₂ for ‖β‖₁, ‖β*‖₁ ≤ M in R^m."""
+    with np.errstate(divide="ignore"):
+        return 2 * m * float(np.logaddexp(0.0, np.log(2 * mass / m) - log_r))
+
+
 def convergence_bounds(
     problem: Problem | MirrorProblem,
     trajectory: Trajectory | None = None,
@@ -138,8 +144,7 @@ def convergence_bounds(
     log_r = float(np.min(inner.log_units(m)))
     inf_r, op = float(np.exp(log_r)), inverse_norm(found.X, time_s=NORM_S).objective
     mass = max(float(np.max(np.sum(np.abs(betas), axis=1))), float(np.sum(np.abs(limit.value))))
-    with np.errstate(divide="ignore"):
-        C = 2 * m * float(np.logaddexp(0.0, np.log(2 * mass / m) - log_r))
+    C = gradient_bound(m, mass, log_r)
     return ConvergenceBounds(
         inf_r,
         op,

@@ -17,6 +17,7 @@ from .._core.progress import doing
 from .._core.results import Result, Trajectory
 from .._core.trees import leaf_map, leaves, stack
 from .._numerics.deadlines import FIRST_RUN, Deadline
+from .._numerics.failed_steps import without_warnings
 from .._numerics.flow_frame import (
     CALMER,
     CONVERGED,
@@ -216,6 +217,7 @@ class _WeightField:
         )
 
 
+@without_warnings()
 def _integrate(
     field: _WeightField,
     t1: float | None,

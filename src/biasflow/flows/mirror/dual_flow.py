@@ -27,6 +27,7 @@ from ..._core.progress import doing
 from ..._core.results import Result, Trajectory
 from ..._core.trees import leaf_map, leaves
 from ..._numerics.deadlines import FLOW_S, deadline_of
+from ..._numerics.failed_steps import without_warnings
 from ..._numerics.flow_frame import CONVERGED, FlowRequest, goes_on
 from ..._numerics.interrupts import stoppable
 from ...errors import InconsistentError, InfeasibleError, InputError, RefusedError, unknown
@@ -480,11 +481,7 @@ def _integrate(
 ) -> _Run:
     """LSODA in segments: a step that let some β grow too far is taken back and the next segment is
     capped."""
-    import warnings
-
-    # a failed step is handled here, not announced
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with without_warnings():
         return _segments(field, t1, stop, rtol, over, before)
 
 

@@ -286,7 +286,9 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     )
     error = followed.error(share, moved, stated)
     k = np.unravel_index(farthest(drift.ravel(), error.ravel()), drift.shape)
-    rounding = 16 * EPS * float(np.max(np.bincount(merged.groups)))
+    # sums, and r = e^{log r}, whose rounding grows with |log r|
+    logs = np.abs(np.log(np.where(merged.r > 0, merged.r, 1.0)))
+    rounding = 16 * EPS * (float(np.max(np.bincount(merged.groups))) + float(np.max(logs)))
     return (
         mirror_equation(m),
         agreement,

@@ -33,7 +33,7 @@ from ..hypotheses import CONE, CONSISTENT, FELT, FIXED, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .fixed_direction_flows import Reduced, mirror_equation, printed_radius
-from .followed import SAVED, followed_weights
+from .followed import GIVEN_ERROR_FACTOR, SAVED, followed_weights
 from .given import about_no_limit
 from .measured import AT_END, EPS
 
@@ -148,7 +148,8 @@ def _same_predictor(evidence: Evidence, m: Reduced, other: Problem) -> Check:
         return unknown_check(name, flow)
     size = float(np.max(np.abs(m.betas)))
     distance = float(np.max(np.abs(other.model.effective(flow.states) - m.betas[at]))) / size
-    error = float(np.max(np.max(m.spread[at], axis=1) + flow.predictor_error)) / size
+    stated = GIVEN_ERROR_FACTOR * flow.predictor_error
+    error = float(np.max(np.max(m.spread[at], axis=1) + stated)) / size
     return Check(name, distance, "==", 0.0, error, **m.notes)
 
 
@@ -209,7 +210,7 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     alpha = float(np.sqrt(3 * np.sum(a0**2 + b0**2) / (dim + 1)))
     rng = np.random.default_rng(5)
     final = alpha**2 * mean_square(dim) / (2 * count)
-    widths, single, scatter, grouped, wide, distances = NEURONS * count, [], [], [], [], []
+    widths, single, scatter, grouped, spread, distances = NEURONS * count, [], [], [], [], []
     target = _limit(X, y, np.full(count, final), np.zeros(count))
     for N in NEURONS:
         radii, off = [], []
@@ -222,18 +223,18 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
             off.append(_distance(_limit(X, y, radii[-1], np.sum(a * b, axis=1)), target))
         own = 0.5 * (a**2 - b**2)
         single.append(float(np.median(own)))
-        scatter.append(MEDIAN_OVER_MEAN * float(np.std(own)) / np.sqrt(own.size) / single[-1])
+        # relative, because squares of tiny radii are no floats
+        scatter.append(MEDIAN_OVER_MEAN * float(np.std(own / single[-1])) / np.sqrt(own.size))
         grouped.append(float(np.mean(radii)))
-        wide.append(float(np.std(radii)) / np.sqrt(np.size(radii)))
+        spread.append(float(np.std(np.array(radii) / grouped[-1])) / np.sqrt(np.size(radii)))
         distances.append(float(np.sqrt(np.mean(np.square(off)))))
     sizes = [N * radii[-1] for N in NEURONS]  # weights of one size, whatever m, in pairs ±b: β₀ = 0
     lazy = np.array([_distance(_limit(X, y, r, np.zeros(count)), _nearest(X, y, r)) for r in sizes])
-    spread = np.array(wide) / np.array(grouped)
     draws = "fresh draws of R's weights"
-    error = DEVIATIONS * float(spread[-1]) + 2 / float(NEURONS[-1])
+    error = DEVIATIONS * spread[-1] + 2 / float(NEURONS[-1])
     settled, unsure = (
         (lazy < QUADRATIC_DISTANCES[1]) & (lazy > QUADRATIC_DISTANCES[0]),
-        DEVIATIONS * spread,
+        DEVIATIONS * np.array(spread),
     )
     correction = lazy + LIMIT_ERROR / lazy  # the next order in β/r, and rounding
     apart = "exponent in m of the distance of the limit from that of r_k's limit"

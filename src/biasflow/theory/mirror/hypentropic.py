@@ -9,11 +9,12 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ...diagnostics import convergence_bounds
-from ...diagnostics.bounds import as_mirror, hypentropy_of, local_bounds
+from ...diagnostics.bounds import as_mirror, gradient_bound, hypentropy_of, local_bounds
 from ...errors import BiasflowError
 from ...potentials import Hypentropy
 from ..evidence import Evidence
 from ..examples import half_line_problem, hypentropy_family, mirror_problem, potential_family
+from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, POSITIVE, REPRESENTABLE, SQUARE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES
@@ -44,6 +45,8 @@ LARGEST_LOG = 690.0
 """|log|β|| up to which ∇Φ is inverted: the range of floats."""
 COORDINATES = 6
 """Looked at, those with the least and largest α among them."""
+WIDTHS = np.geomspace(1e3, 1e6, 7)
+"""m over 2M/inf r, where C nears its limit."""
 MEASURED_SHARE = 1e-3
 """Share of D₀ from which the local rate after Lemma 3.6 is measured."""
 
@@ -280,9 +283,23 @@ def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
         largest_check(
             "max ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ over C", moved / bounds.C, unsure / bounds.C, 1.0, None, m
         ),
+        _wide(mass, inf_r),
         bound,
         ended_check(m),
     )
+
+
+def _wide(mass: float, inf_r: float) -> Check:
+    """C → 4M/inf r as m → ∞ while M and inf r stay: with x = 2M/inf r, 1 − C/2x is x/2m and less
+    by at most x/m of itself."""
+    name = "exponent in m of 1 − C/(4M/inf r), M and inf r fixed"
+    x = 2 * mass / inf_r
+    if not np.isfinite(x * WIDTHS[-1]):
+        return unknown_check(name, f"2M/inf r = {x:.3g} is near the end of the floats")
+    limit = [gradient_bound(m, mass, float(np.log(inf_r))) / (2 * x) for m in x * WIDTHS]
+    short = 1 - np.array(limit)
+    error = 1 / WIDTHS + OPERATIONS * EPS * (1 + abs(np.log(inf_r))) / short
+    return exponent_check(name, WIDTHS, short, -1.0, error, witness="4M/inf r")
 
 
 lem3_3 = Claim(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._core.arguments import Array, matrix, vector
+from ..._numerics.failed_steps import without_warnings
 from ...errors import BiasflowError, InputError
 from ...limits.constraints import reduce_constraints
 from ..evidence import Evidence
@@ -71,6 +72,7 @@ class LegendreProblem:
         return float(abs(self.value(beta)) + abs(self.value(start)) + slope)
 
 
+@without_warnings()
 def _followed(
     p: LegendreProblem, rtol: float, times: Array | None = None
 ) -> tuple[Array, Array] | str:
@@ -95,19 +97,18 @@ def _followed(
     pull = float(np.max(np.abs(field(0.0, np.append(start, 0.0))[:d])))
     span = LONGEST_TIME * max(float(np.max(np.abs(start))), 1.0) / pull
     scale = np.append(np.full(d, max(float(np.max(np.abs(start))), 1.0)), first / pull)
-    with np.errstate(all="ignore"):
-        whole = times is None
-        span = span if times is None else float(times[-1])
-        run = solve_ivp(
-            field,
-            (0.0, span),
-            np.append(start, 0.0),
-            "LSODA",
-            times,
-            rtol=rtol,
-            atol=rtol * scale,
-            events=done if whole else None,
-        )
+    whole = times is None
+    span = span if times is None else float(times[-1])
+    run = solve_ivp(
+        field,
+        (0.0, span),
+        np.append(start, 0.0),
+        "LSODA",
+        times,
+        rtol=rtol,
+        atol=rtol * scale,
+        events=done if whole else None,
+    )
     if not run.success or run.status != (1 if whole else 0) or not np.all(np.isfinite(run.y)):
         return "the flow did not come to its end"
     return run.t, run.y.T

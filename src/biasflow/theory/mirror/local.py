@@ -55,8 +55,6 @@ UNBOUNDED_CHANGE = 1e5
 CONSTANTS_ERROR = 1e-8
 """Relative agreement of constants found by bisection to rounding: the ends of a box depend on D_φ
 through a square root."""
-ENDED_STEP = 1e-4
-"""Newton step left at the end of a flow, over its size, at which it has ended."""
 BELOW = SMALLEST_NORMAL / EPS
 """Constants below it are zero as far as floats say: the least weight they come from may have lost
 digits to underflow."""
@@ -288,10 +286,8 @@ def _lem2_5(evidence: Evidence) -> tuple[Check, ...]:
     radius = 0.1 * m.D[0]
     after = _inside(m, radius)
     if after.size < 3:
-        name = "D_φ(β*, β(T)) over r = 0.1·D₀, where the flow has ended (T₀ < ∞)"
-        if float(np.max(m.remaining)) <= ENDED_STEP * float(np.max(np.abs(m.betas[-1]))):
-            return (Check(name, m.D[-1] / radius, "<=", 1.0, m.D_error[-1] / radius, **m.notes),)
-        return (unknown_check(name, "the flow was not followed until D_φ ≤ r"),)
+        few = f"D_φ is known to three digits at {after.size} times after T₀; three are needed"
+        return (*eq2_checks(m), unknown_check("least rate of D_φ after T₀, against κ on B(r)", few))
     first = int(after[0])
     notes = m.notes
     f = m.formulas

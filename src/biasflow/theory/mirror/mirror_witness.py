@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..._core.arguments import Array
 from ..._core.problems import MirrorProblem
 from ..._core.results import Result, Trajectory
+from ..._numerics.failed_steps import without_warnings
 from ..hypotheses import LARGEST_LOG_R
 from .formulas import Formulas, formulas_of
 
@@ -112,6 +113,7 @@ class FollowedFlow:
         )
 
 
+@without_warnings()
 def follow(
     field: PrimalField,
     start: Array,

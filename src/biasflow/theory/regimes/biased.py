@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arguments import Array
+from ..._core.arguments import SMALLEST_NORMAL, Array
 from ..._core.problems import Dataset, Problem
 from ..._core.results import Trajectory
 from ..._core.trees import leaves
@@ -26,6 +26,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, DIAGONAL, NONTRIVIAL, SQUARE
+from ..unmeasured import Unmeasured
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .families import diagonal_family
@@ -61,6 +62,9 @@ def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
     """Flows from larger and larger starts whose bias stays bounded, against the affine model with
     that bias."""
     D = problem.model.depth
+    smallest = float(min(np.min(leaf) for leaf in problem.start))
+    if smallest ** (2 * D - 2) < SMALLEST_NORMAL:
+        raise Unmeasured(f"the kernel at this start, {smallest:g}^{2 * D - 2}, is no float")
     even = dataclasses.replace(problem, start=unbiased_part(problem))
     first = tangent_interpolator(
         problem.model, even.start, problem.data.X, problem.data.y

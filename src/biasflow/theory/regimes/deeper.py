@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._core.arguments import SMALLEST_NORMAL, Array
 from ...flows import limit
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
@@ -27,6 +28,9 @@ ENDS_FACTOR = 100.0
 ends."""
 LIMIT_ERROR = 1e-9
 """Relative accuracy of a limit: the threshold at which its solver accepts it."""
+LEAST_SLACK = 1e-6
+"""1 − |Xᵀν|_i of a linear program, off the support, below which its vertex is not told from
+others."""
 SLOPE_ERROR = 1e-6
 """Error of q_D' that this accuracy may make on a coordinate that counts."""
 INVERTED = "h_D inverted by bisection"
@@ -37,7 +41,10 @@ def _optimal(evidence: Evidence) -> Check:
     limit's accuracy decides."""
     problem, D = evidence.network, evidence.network.model.depth
     unit, beta = start_scale(problem) ** D, evidence.limit.value
-    slope, quantity = dual_slope(beta / unit, D), "distance of ∇Q_α^D(β*) from Im Xᵀ, relative"
+    quantity = "distance of ∇Q_α^D(β*) from Im Xᵀ, relative"
+    if unit < SMALLEST_NORMAL:
+        return unknown_check(quantity, f"α^D = {start_scale(problem):g}^{D} is no float")
+    slope = dual_slope(beta / unit, D)
     if not np.any(slope):
         return unknown_check(quantity, "the limit is zero, where every gradient is")
     felt = LIMIT_ERROR * float(np.max(np.abs(beta))) / unit <= SLOPE_ERROR * steepness(slope, D)
@@ -63,6 +70,7 @@ def _ends(evidence: Evidence) -> tuple[Check, Check]:
     lazy = limit(model, data, scale=unit ** (1 / D), time_s=evidence.time_left).value
     bound = unit * float(np.linalg.norm(beyond_linear(dual_slope(lazy / unit, D), D)))
     return (
+        *_vector(evidence, rich, allowed),
         Check(
             "‖β̂_α‖₁/‖β_L1‖₁ − 1 at a hundredth of α, against (D/2)α^{D−2}Σ|β̂_i|^{2/D}/‖β_L1‖₁",
             l1_excess(evidence, rich),
@@ -84,6 +92,30 @@ def _ends(evidence: Evidence) -> tuple[Check, Check]:
             null=float(np.linalg.norm(evidence.l1.value - l2)) / size,
             base=unit,
             exponent=-2.0,
+        ),
+    )
+
+
+def _vector(evidence: Evidence, rich: Array, excess: float) -> tuple[Check, ...]:
+    """The limit itself, if min ℓ1 is one vector: off its support Σ(1 − |Xᵀν|_i)|β_i| is at most
+    what ‖β‖₁ exceeds the least norm by, and on it Xβ = y says the rest."""
+    data, best = evidence.network.data, evidence.l1.value
+    on = np.abs(best) > LIMIT_ERROR * float(np.max(np.abs(best)))
+    slack = 1 - np.abs(data.X.T @ evidence.l1.stats["nu"])[~on]
+    if not evidence.l1.stats["unique"] or np.min(slack, initial=1.0) < LEAST_SLACK:
+        return ()
+    off = excess * evidence.l1.objective / float(np.min(slack, initial=1.0))
+    answer = np.linalg.lstsq(data.X[:, on], data.X[:, ~on], rcond=None)[0]
+    size = float(np.max(np.abs(best)))
+    return (
+        Check(
+            "‖β̂_α − β_L1‖_∞/‖β_L1‖_∞ at a hundredth of α, against what that excess allows",
+            float(np.max(np.abs(rich - best))) / size,
+            "<=",
+            off * max(1.0, float(np.max(np.abs(answer), initial=0.0))) / size,
+            LIMIT_ERROR,
+            witness="a linear program",
+            null=float(np.max(np.abs(evidence.l2.value - best))) / size,
         ),
     )
 
@@ -126,7 +158,7 @@ def lemma_4_bound(alpha: float, depth: int, c: float) -> float:
 thm3 = Claim(
     "W/thm3",
     "For D ≥ 3 from α·1, gradient flow that interpolates converges to argmin Q_α^D s.t. Xβ = y; as "
-    "α → 0 that is min ℓ1, as α → ∞ min ℓ2.",
+    "α → 0 that is min ℓ1 (its norm; the vector, if there is only one), as α → ∞ min ℓ2.",
     "W, Theorem 3 and its proof, (103)–(110)",
     (DEEP, SQUARE, UNIFORM, CONSISTENT, NONTRIVIAL),
     lambda key: diagonal_problem(key, depth=3 + key % 3, scale=[0.1, 0.5, 0.7][key % 3]),

@@ -19,7 +19,8 @@ from ..hypotheses import start_scale
 from ..verdicts import Check, unknown_check
 from ..witness import ERROR_FACTOR
 
-ROUNDING = 100 * float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)
+ROUNDING = 100 * EPS
 """Rounding of a limit, over its largest entry, for each unit of the logarithm of its scale."""
 NODES = (np.polynomial.legendre.leggauss(3), np.polynomial.legendre.leggauss(4))
 """Gauss rules on each step of a flow: the second is used, their difference is its error."""

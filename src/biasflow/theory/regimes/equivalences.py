@@ -35,7 +35,7 @@ from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .ends import ROUNDING, remaining
+from .ends import EPS, ROUNDING, remaining
 from .families import diagonal_family
 from .kernel import HOMOGENEOUS, LABELLED, paired_neurons
 from .matrix_completion import completion_problem
@@ -210,20 +210,23 @@ def _ends(evidence: Evidence) -> Check:
     reach = float(np.linalg.norm(np.linalg.pinv(problem.data.X), np.inf))
     off = evidence.limit.certificate.residual * label_size(problem.data.y) * reach
     formed = float(np.max(np.abs(flow.final.u) * np.abs(flow.final.v)) + np.max(u**2 + v**2))
-    logs = 1 + float(np.max(np.abs(np.log(np.abs(u**2 - v**2)))))
+    r = np.abs(u**2 - v**2) / 2
+    logs = 1 + float(np.max(np.abs(np.log(r))))
+    # weights that grew have rounded u² − v², which the flow keeps, and with it r
+    rounded = EPS * np.max(flow.states.u**2 + flow.states.v**2, axis=0)
+    moved = float(np.max(np.abs(radius_projection(problem, r + rounded) - evidence.limit.value)))
     error = (
         float(flow.predictor_error[-1])
         + 2 * remaining(pair, pair.start)
         + off
+        + 2 * moved
         + ROUNDING * (logs * size + formed)
     ) / size
     if not error <= FAR_FROM_LIMIT_ERROR:
-        return unknown_check(
-            quantity, f"the flow is still under way: its end is known to {error:.1g}"
-        )
+        return unknown_check(quantity, f"the end of the flow is known to {error:.1g} only")
     away, null = (
         float(np.max(np.abs(beta - value))) / size
-        for value in (evidence.limit.value, radius_projection(problem, np.abs(u**2 - v**2)))
+        for value in (evidence.limit.value, radius_projection(problem, 2 * r))
     )
     return Check(
         quantity,

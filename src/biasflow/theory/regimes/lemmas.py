@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arguments import Array
+from ..._core.arguments import SMALLEST_NORMAL, Array
 from ..._core.problems import Problem
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, UNIFORM, start_scale
+from ..unmeasured import Unmeasured
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem
 from .depth_two import DEPTH_TWO
 from .families import diagonal_family
@@ -140,6 +141,8 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     shares: list[float] = []
     rich: list[float] = []
     lengths = alpha**2 * np.geomspace(1e-4, 0.9, LENGTHS)
+    if lengths[0] ** 2 < SMALLEST_NORMAL / alpha**2:
+        raise Unmeasured(f"at α = {alpha:g}, α²Q of the vectors compared is below the least float")
     vectors = [
         length * unit / np.linalg.norm(unit)
         for length in lengths
@@ -148,8 +151,9 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     for beta in vectors:
         norm = float(np.linalg.norm(beta))
         eps = lemma_3_epsilon(alpha, norm)
-        shares.append(abs(4 * alpha**2 * by_definition(problem, beta) / norm**2 - 1) / eps)
-        rich.append(abs(4 * alpha**2 * float(np.sum(np.abs(beta))) / norm**2 - 1) / eps)
+        unit = 4 * alpha**2 / norm  # times ‖β‖₂, which may have no square
+        shares.append(abs(unit * (by_definition(problem, beta) / norm) - 1) / eps)
+        rich.append(abs(unit * (float(np.sum(np.abs(beta))) / norm) - 1) / eps)
     # of the difference from one, in double precision
     rounding = 1e-15 / lemma_3_epsilon(alpha, float(lengths[0]))
     return (

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
+from ..._numerics.failed_steps import without_warnings
 
 TOLERANCE = 1e-10
 """Of a step, over the logarithm of a weight: relative error of the times of growth."""
@@ -22,6 +23,7 @@ same."""
 MAX_STEPS = 50_000
 
 
+@without_warnings()
 def log_flow(
     problem: Problem, log_alpha: float | Array, t1: float
 ) -> tuple[Array, Callable[[Array], Array]] | str:

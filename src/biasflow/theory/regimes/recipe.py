@@ -39,7 +39,11 @@ PUSHED = "one coordinate pushed by the model's gradient"
 @dataclasses.dataclass(frozen=True)
 class Pushed:
     """Coordinates that were pushed: their weights and β, s and Q = ∫s dβ, f' = dβ/ds; with errors
-    of β and Q."""
+    of β, s and Q.
+
+    β is the start's and what was added up on the way: w₊^D − w₋^D cancels where the weights hardly
+    move.
+    """
 
     weights: Any
     beta: Array
@@ -47,6 +51,7 @@ class Pushed:
     value: Array
     slope: Array
     beta_error: Array
+    dual_error: Array
     value_error: Array
 
 
@@ -67,17 +72,17 @@ def sensitivities(problem: Problem, weights: Any) -> list[Array]:
 def _integrated(
     problem: Problem, parts: list[Array], moved: Array, steered: str, rtol: float
 ) -> list[Array]:
-    """Weights and ∫s dβ after s ('dual') or β ('beta') has moved by this much from these weights,
-    at s = 0."""
+    """Weights, s, ∫s dβ and the change of β after s ('dual') or β ('beta') has moved by this much
+    from these weights, at s = 0."""
     from scipy.integrate import solve_ivp
 
     rate, shape, count = push_rate(problem), moved.shape, len(parts)
     start = np.concatenate(
-        [np.broadcast_to(part, shape).ravel() for part in parts] + [np.zeros(2 * moved.size)]
+        [np.broadcast_to(part, shape).ravel() for part in parts] + [np.zeros(3 * moved.size)]
     )
 
     def field(tau: float, state: Array) -> Array:
-        rows = [row.reshape(shape) for row in np.split(state, count + 2)]
+        rows = [row.reshape(shape) for row in np.split(state, count + 3)]
         slopes = sensitivities(problem, regrouped(problem.start, rows[:count]))
         total = sum(slope * slope for slope in slopes)
         if steered == "dual":
@@ -90,7 +95,7 @@ def _integrated(
         pace = speed * total  # dβ/dτ
         return np.concatenate(
             [(speed * slope).ravel() for slope in slopes]
-            + [(speed / rate).ravel(), (gone * pace).ravel()]
+            + [(speed / rate).ravel(), (gone * pace).ravel(), pace.ravel()]
         )
 
     sizes = np.broadcast_to(np.max(np.abs(parts), axis=0), shape)
@@ -103,30 +108,31 @@ def _integrated(
             *[1e-2 * sizes.ravel()] * count,
             np.full(moved.size, duals),
             np.full(moved.size, duals * reach),
+            np.full(moved.size, reach),
         ]
     )
     with np.errstate(all="ignore"):  # beyond the range of f, which ends in finite s for D ≥ 3
         found = solve_ivp(field, (0.0, 1.0), start, "DOP853", rtol=rtol, atol=floor)
     if not found.success:
         raise FloatingPointError("f could not be followed so far")
-    return [row.reshape(shape) for row in np.split(found.y[:, -1], count + 2)]
+    return [row.reshape(shape) for row in np.split(found.y[:, -1], count + 3)]
 
 
 def pushed(problem: Problem, weights: Any, moved: Array, steered: str = "dual") -> Pushed:
     """Coordinates pushed by `moved` from these weights, in s or until β has moved so far."""
     parts = [np.asarray(leaf, dtype=float) for leaf in leaves(weights)]
     fine, rough = (_integrated(problem, parts, moved, steered, rtol) for rtol in (FINE, ROUGH))
-    ends = [regrouped(problem.start, rows[:-2]) for rows in (fine, rough)]
-    beta, other = (np.asarray(problem.model.effective(end)) for end in ends)
-    slope = push_rate(problem) * sum(part * part for part in sensitivities(problem, ends[0]))
+    end = regrouped(problem.start, fine[:-3])
+    beta_error, value_error, dual_error = (np.abs(fine[k] - rough[k]) for k in (-1, -2, -3))
     return Pushed(
-        ends[0],
-        beta,
+        end,
+        np.asarray(problem.model.effective(weights) + fine[-1]),
+        fine[-3],
         fine[-2],
-        fine[-1],
-        np.asarray(slope),
-        np.abs(beta - other),
-        np.abs(fine[-1] - rough[-1]),
+        np.asarray(push_rate(problem) * sum(part * part for part in sensitivities(problem, end))),
+        beta_error,
+        dual_error,
+        value_error,
     )
 
 
@@ -260,7 +266,7 @@ def _least(evidence: Evidence, name: str) -> tuple[Check, ...]:
         return (unknown_check(name, str(reason)),)
     largest = float(np.max(np.abs(found.dual)))
     lost = found.beta_error + np.abs(found.beta - beta) + ROUNDING * (np.abs(beta) + np.abs(start))
-    allowed = np.abs(null) @ (lost / found.slope + POTENTIAL_ERROR * largest)
+    allowed = np.abs(null) @ (lost / found.slope + found.dual_error + POTENTIAL_ERROR * largest)
     off, linear = (
         np.abs(null @ found.dual),
         (beta - start) / _linear(problem, np.ones(problem.data.d)),

@@ -187,7 +187,7 @@ def _strict(problem: Problem) -> tuple[Check, ...]:
     for key in range(SUPPORTS):
         point = stationary_point(problem, key)
         residual = np.abs(X.T @ (np.asarray(problem.model(point, X)) - y))
-        if float(np.max(residual)) <= NO_MINIMUM_ABOVE * whole / (4 * c):
+        if not np.any(point) or float(np.max(residual)) <= NO_MINIMUM_ABOVE * whole / (4 * c):
             continue
         values, off = curvatures(problem, point)
         depth = strictness(D, c, float(np.max(residual)))

@@ -8,12 +8,14 @@ order of d.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
+from ..._core.results import Limit
 from ...data import sparse_regression
 from ...limits import min_l1, min_l2
 from ...losses import SquareLoss
@@ -32,6 +34,11 @@ LIKELY_SHARE = 0.9
 """Share of draws in which it should."""
 NOISE = 0.01
 """σ² of the paper."""
+LOUD_NOISE = 1.0
+"""σ² at which the mean error of min ℓ2 is compared: its part σ²N/(d − N − 1) is then more than five
+times what these draws resolve; at the paper's it is 1%, which they do not."""
+LOUD_DRAWS = 200
+"""Of that comparison."""
 DRAWS = 60
 """Fresh draws: as many as let a share of one be told from LIKELY_SHARE at 99%."""
 WIDER_FACTOR = 2
@@ -47,24 +54,25 @@ def enough_samples(sparsity: int, d: int) -> int:
     return int(np.ceil(SAMPLES_FACTOR * sparsity * np.log(d)))
 
 
-def population_errors(sparsity: int, n: int, d: int, key: int) -> Array:
-    """(DRAWS, 2): ‖β − β*‖² of min ℓ1 and min ℓ2, one row for each draw of the data."""
+def population_errors(
+    least: Callable[[Array, Array], Limit[Array]],
+    sparsity: int,
+    n: int,
+    d: int,
+    noise: float,
+    draws: int,
+) -> Array:
+    """‖β − β*‖² of the predictors that `least` finds on fresh draws of the data."""
     found = []
-    for k in range(DRAWS):
-        drawn = sparse_regression(n, d, sparsity, NOISE, key=FIRST_FRESH_KEY + DRAWS * key + k)
-        truth = np.asarray(drawn.truth)
-        found.append(
-            [
-                float(np.sum((least(drawn.X, drawn.y).value - truth) ** 2))
-                for least in (min_l1, min_l2)
-            ]
-        )
+    for k in range(draws):
+        drawn = sparse_regression(n, d, sparsity, noise, key=FIRST_FRESH_KEY + DRAWS * d + k)
+        found.append(float(np.sum((least(drawn.X, drawn.y).value - np.asarray(drawn.truth)) ** 2)))
     return np.array(found)
 
 
-def kernel_error(n: int, d: int) -> float:
+def kernel_error(n: int, d: int, noise: float) -> float:
     """Mean population error of min ℓ2."""
-    return 1 - n / d + NOISE * n / (d - n - 1)
+    return 1 - n / d + noise * n / (d - n - 1)
 
 
 def _samples(evidence: Evidence) -> tuple[Check, ...]:
@@ -72,28 +80,27 @@ def _samples(evidence: Evidence) -> tuple[Check, ...]:
     sparsity, checks = int(np.count_nonzero(np.asarray(data.truth))), []
     for d in (data.d, WIDER_FACTOR * data.d):
         n = enough_samples(sparsity, d)
-        errors = population_errors(sparsity, n, d, d)
-        good, kernel = (int(np.sum(errors[:, k] <= WELL_ERROR)) for k in (0, 1))
+        good, kernel = (
+            int(np.sum(population_errors(least, sparsity, n, d, NOISE, DRAWS) <= WELL_ERROR))
+            for least in (min_l1, min_l2)
+        )
         notes: dict[str, Any] = {"witness": f"{DRAWS} fresh draws", "null": kernel / DRAWS}
         words = (
             f"d = {d}, N = {n}: share of draws in which min ℓ1 has a population error of at "
             f"most {WELL_ERROR:g}"
         )
         checks.append(share_check(words, good, DRAWS, LIKELY_SHARE, **notes))
-        mean, spread = (
-            float(np.mean(errors[:, 1])),
-            float(np.std(errors[:, 1], ddof=1)) / np.sqrt(DRAWS),
-        )
-        words = f"d = {d}, N = {n}: mean population error of min ℓ2 over 1 − N/d + σ²N/(d−N−1)"
-        expected = kernel_error(n, d)
+        expected = kernel_error(n, d, LOUD_NOISE)
+        ratios = population_errors(min_l2, sparsity, n, d, LOUD_NOISE, LOUD_DRAWS) / expected
         checks.append(
             Check(
-                words,
-                mean / expected,
+                f"d = {d}, N = {n}, σ² = {LOUD_NOISE:g}: mean population error of min ℓ2 over "
+                "1 − N/d + σ²N/(d−N−1)",
+                float(np.mean(ratios)),
                 "==",
                 1.0,
-                SIGMAS * spread / expected,
-                witness=f"{DRAWS} fresh draws",
+                SIGMAS * float(np.std(ratios, ddof=1)) / np.sqrt(LOUD_DRAWS),
+                witness=f"{LOUD_DRAWS} fresh draws",
             )
         )
     return tuple(checks)
