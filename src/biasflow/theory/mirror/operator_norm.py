@@ -74,14 +74,9 @@ def _sec5_4(evidence: Evidence) -> tuple[Check, ...]:
     for name, weights in (("ℓ2", None), ("weighted ℓ2", omega)):
         scaled = X if weights is None else X * np.sqrt(weights)
         sigma = least_singular(scaled)
-<<<<<<< HEAD
         found = inverse_norm(X, weights=weights, time_s=evidence.time_left / 2)
-        error = 4 * sum(X.shape) * EPS * float(np.linalg.norm(X, 2)) / sigma
-=======
-        found = inverse_norm(X) if weights is None else inverse_norm(X, weights=weights)
         # both decompositions err by (n + m)ε‖X‖; the ends lie (n + m + 4)ε‖X‖ and 4ε further out
         error = (4 * sum(X.shape) + 8) * EPS * float(np.linalg.norm(scaled, 2)) / sigma
->>>>>>> 6e1feebd (W/appA, W/saddle, R/sec5.4 and six claims at tiny starts know their rounding; W/samples sees its noise term, W/thm3 its vector, R/lem3.7 its limit, R/lem2.5 no rate it did not read)
         for end, value in (("", found.objective), (", upper end", found.upper)):
             quantity = f"‖Xᵀ†‖·σ_min(X), {name}{end}"
             checks.append(
