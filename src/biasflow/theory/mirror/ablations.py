@@ -119,7 +119,9 @@ def _followed(
         if limit is not None
         else Limit(flow.final, 0.0, Certificate(0.0, 0.0, 0.0, "heuristic"))
     )
-    return Measured(Evidence(problem, flow, best), best, fit, "∇F followed in β")
+    return Measured(
+        Evidence(problem, flow, best, time_s=evidence.deadline), best, fit, "∇F followed in β"
+    )
 
 
 def _conserved(m: Measured, name: str) -> list[Check]:

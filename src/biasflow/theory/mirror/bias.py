@@ -11,6 +11,7 @@ from ...errors import BiasflowError
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import MIRROR, SQUARE
+from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import ERROR_FACTOR, WITNESS_RTOL
 from .conditions import ATTAINED, MOVES, ONTO, START
@@ -163,6 +164,14 @@ def room(signs: Array, best: Array, z: Array) -> float:
     return room if np.isfinite(room) else 1e300
 
 
+LOSS = "|F(t₂) − F(t₁) + ∫⟨∇F, ∇F/φ''⟩dt| over F(β₀), where it is farthest beyond its error"
+SAME = "largest ‖β(t) − β'(t)‖_∞ of the solutions in β and in ν, over ‖β‖_∞"
+NOT_APART = (
+    "largest growth of ‖u‖ over any stretch, ∇φ(β) − ∇φ(β') = Xᵀu, over its start: solutions do "
+    "not part"
+)
+
+
 @within_floats
 def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     """F loses what the flow dissipates, never more slowly than zero; ∇φ moves inside Im Xᵀ and no
@@ -174,25 +183,38 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
     instead, which strict convexity does not give: for φ = x⁴/4 it is the cube root.
     """
     m = measured(evidence)
-    notes = m.notes
-    F = evidence.half_loss if len(evidence.half_loss) == len(m.F) else m.F
     chosen = np.unique(np.linspace(0, len(m.times) - 1, TIMES_COMPARED).astype(int))
-    lost, quadrature = m.integral(m.dissipation, np.arange(len(m.times)))
-    off = np.abs(np.diff(F) + np.diff(lost))
-    spans = np.diff(m.times) * np.maximum(m.dissipation_error[1:], m.dissipation_error[:-1])
-    allowed = m.F_error[1:] + m.F_error[:-1] + np.diff(quadrature) + spans + ROUNDED_SHARE * F[0]
-    k = farthest(off, allowed)
-    name = "|F(t₂) − F(t₁) + ∫⟨∇F, ∇F/φ''⟩dt| over F(β₀), where it is farthest beyond its error"
-    checks = [
-        Check(name, float(off[k] / F[0]), "==", 0.0, float(allowed[k] / F[0]), **notes),
+    return (
+        *part(LOSS, lambda: _dissipated(evidence, m)),
         membership_check(
             "distance of ∇φ(β(T)) − ∇φ(β₀) from Im Xᵀ, relative",
             m.X,
             m.dual[-1],
             m.dual_error[-1],
-            **notes,
+            **m.notes,
         ),
-    ]
+        _path(evidence, m),
+        *part(SAME, lambda: _same_curve(evidence, m, chosen)),
+        *part(NOT_APART, lambda: _approach(evidence, m, chosen)),
+    )
+
+
+def _losses(evidence: Evidence, m: Measured) -> Array:
+    return evidence.half_loss if len(evidence.half_loss) == len(m.F) else m.F
+
+
+def _dissipated(evidence: Evidence, m: Measured) -> Check:
+    F = _losses(evidence, m)
+    lost, quadrature = m.integral(m.dissipation, np.arange(len(m.times)))
+    off = np.abs(np.diff(F) + np.diff(lost))
+    spans = np.diff(m.times) * np.maximum(m.dissipation_error[1:], m.dissipation_error[:-1])
+    allowed = m.F_error[1:] + m.F_error[:-1] + np.diff(quadrature) + spans + ROUNDED_SHARE * F[0]
+    k = farthest(off, allowed)
+    return Check(LOSS, float(off[k] / F[0]), "==", 0.0, float(allowed[k] / F[0]), **m.notes)
+
+
+def _path(evidence: Evidence, m: Measured) -> Check:
+    F = _losses(evidence, m)
     speed = float(np.linalg.norm(m.X, 2)) * np.sqrt(2 * F[0])
     known = np.where(np.isfinite(m.dual), m.dual, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -201,47 +223,35 @@ def _lemA1(evidence: Evidence) -> tuple[Check, ...]:
             1:
         ] / (speed * m.times[1:])
     reach = int(np.argmax(np.where((unsure < AT_END) & (F[1:] <= JUDGED_SHARE * F[0]), path, 0.0)))
-    checks.append(
-        Check(
-            "max ‖∇φ(β(t)) − ∇φ(β₀)‖/(t‖X‖√(2F₀)), which excludes blow-up",
-            float(path[reach]),
-            "<=",
-            1.0,
-            float(unsure[reach]),
-            **notes,
-        )
+    return Check(
+        "max ‖∇φ(β(t)) − ∇φ(β₀)‖/(t‖X‖√(2F₀)), which excludes blow-up",
+        float(path[reach]),
+        "<=",
+        1.0,
+        float(unsure[reach]),
+        **m.notes,
     )
-    return (*checks, _same_curve(evidence, m, chosen), _approach(evidence, m, chosen))
 
 
 def _same_curve(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     from ...flows import mirror_flow
 
-    name = "largest ‖β(t) − β'(t)‖_∞ of the solutions in β and in ν, over ‖β‖_∞"
     at = chosen[m.times[chosen] > 0]
-    p = evidence.mirror
     try:
         other = mirror_flow(
-            p, times=m.times[at], rtol=1e-10, throw=False, time_s=evidence.time_left / 2
+            evidence.mirror, times=m.times[at], rtol=1e-10, time_s=evidence.time_left / 2
         )
     except BiasflowError as reason:
-        return unknown_check(name, f"the flow in ν: {reason}")
-    if len(other.times) == 0:
-        return unknown_check(name, f"the flow in ν: {other.result.value}")
-    at = at[: len(other.times)]
+        raise Unmeasured(f"the flow in ν: {reason}") from reason
     size = float(np.max(np.abs(m.betas)))
     error = float(np.max(np.max(m.spread[at], axis=1) + other.predictor_error)) / size
     distance = float(np.max(np.abs(other.states - m.betas[at]))) / size
-    return Check(name, distance, "==", 0.0, error, **m.notes)
+    return Check(SAME, distance, "==", 0.0, error, **m.notes)
 
 
 def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     """By how much ‖u‖, η − η' = Xᵀu, grows over any stretch, for a second start in ∇φ(β₀) + Im Xᵀ,
     both followed in β."""
-    name = (
-        "largest growth of ‖u‖ over any stretch, ∇φ(β) − ∇φ(β') = Xᵀu, over its start: "
-        "solutions do not part"
-    )
     f, p = m.formulas, evidence.mirror
     back = np.linalg.pinv(m.X.T)
     reached = float(np.max(np.abs(m.dual[-1][np.isfinite(m.dual[-1])]), initial=0.0))
@@ -250,16 +260,16 @@ def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     with np.errstate(all="ignore"):
         start = np.asarray(f.inverse(f.gradient(m.start) + m.X.T @ shift), dtype=np.float64)
     if not np.all(np.isfinite(start)):
-        return unknown_check(name, "a second start is out of the range of floats")
-    other = primal_flow(
-        dataclasses.replace(p, beta0=start),
-        None,
-        m.times[chosen],
-        WITNESS_RTOL,
-        evidence.time_left / 2,
+        raise Unmeasured("a second start is out of the range of floats")
+    other = need(
+        primal_flow(
+            dataclasses.replace(p, beta0=start),
+            None,
+            m.times[chosen],
+            WITNESS_RTOL,
+            evidence.time_left / 2,
+        )
     )
-    if isinstance(other, str):
-        return unknown_check(name, other)
     with np.errstate(all="ignore"):
         apart = f.gradient(m.betas[chosen]) - f.gradient(other.states)
         unsure = m.dual_error[chosen] + other.stats["spread"] / f.weight(other.states)
@@ -268,13 +278,13 @@ def _approach(evidence: Evidence, m: Measured, chosen: Index) -> Check:
     length = np.linalg.norm(apart[known] @ back.T, axis=1)
     error = np.linalg.norm(unsure[known] @ np.abs(back).T, axis=1)
     if length.size < 2:
-        return unknown_check(name, "∇φ left the range of floats")
+        raise Unmeasured("∇φ left the range of floats")
     least = np.minimum.accumulate(length)
     first = np.maximum.accumulate(np.where(length == least, np.arange(len(length)), 0))
     growth, allowed = length - least, error + error[first]
     k = farthest(growth, allowed)
     return Check(
-        name, float(growth[k] / length[0]), "==", 0.0, float(allowed[k] / length[0]), **m.notes
+        NOT_APART, float(growth[k] / length[0]), "==", 0.0, float(allowed[k] / length[0]), **m.notes
     )
 
 

@@ -13,6 +13,7 @@ from ...limits import mirror_limit
 from ..evidence import Evidence
 from ..examples import boundary_family, boundary_problem
 from ..hypotheses import CONTINUOUS, HALF_LINES, MIRROR, SQUARE
+from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import rival_checks
 from .conditions import MOVES, START
@@ -77,7 +78,7 @@ def _thm2_3(evidence: Evidence) -> tuple[Check, ...]:
     notes = m.notes
     return (
         _end(m, held, size, notes),
-        _lost(m, notes),
+        *part(FALLEN, lambda: _lost(m, notes)),
         _equation_5(m, infimum, notes),
         *rival_checks(m, np.flatnonzero(~held & (np.abs(best) > ON_WALL_BELOW * size))),
         _inside(m, size),
@@ -105,6 +106,9 @@ def _end(m: Measured, held: Mask, size: float, notes: dict[str, Any]) -> Check:
     return Check(name, float(np.max(apart)) / size, "==", 0.0, error + still, **notes)
 
 
+FALLEN = "(D_φ(β*, β₀) − D_φ(β*, β(T)))/∫⟨∇F, β − β*⟩dt"
+
+
 def _lost(m: Measured, notes: dict[str, Any]) -> Check:
     """D_φ(β*, β₀) − D_φ(β*, β(T)) = ∫⟨∇F, β − β*⟩dt, which is ∫2(F − F*) where β* is inside."""
     last = np.array([len(m.times) - 1])
@@ -116,7 +120,7 @@ def _lost(m: Measured, notes: dict[str, Any]) -> Check:
     along = float(np.sum(np.diff(m.times) * np.maximum(density[1:], density[:-1])))
     fallen, error = m.D[0] - m.D[-1], m.D_error[0] + m.D_error[-1] + float(quadrature[0]) + along
     return Check(
-        "(D_φ(β*, β₀) − D_φ(β*, β(T)))/∫⟨∇F, β − β*⟩dt",
+        FALLEN,
         fallen / float(total[0]),
         "==",
         1.0,

@@ -21,6 +21,7 @@ from ...potentials import Hypentropy, ScaledPotential
 from ..evidence import Evidence
 from ..examples import fixed_directions_problem, merged_family, network_family, twin_problem
 from ..hypotheses import CONE, FELT, FIXED, NONTRIVIAL, SQUARE
+from ..unmeasured import Unmeasured, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .followed import DUAL_RTOL, GIVEN_ERROR_FACTOR, SAVED, Followed, followed_weights
 from .formulas import formulas_of
@@ -105,9 +106,11 @@ def printed_radius(a: Array, b: Array) -> float:
     return float(np.sqrt(np.sum(first**2 + second**2)) / 2) * unit**2
 
 
+EQUATION = "|½∇Φ_r(β(t)) − ½∇Φ_r(β₀) + ∫Xᵀ(Xβ−y)ds| over its largest term"
+
+
 def mirror_equation(m: Reduced) -> Check:
     """½∇Φ_r(β(t)) − ½∇Φ_r(β₀) = −∫Xᵀ∇ℓ(Xβ)ds at the times saved, on the weights' own flow."""
-    name = "|½∇Φ_r(β(t)) − ½∇Φ_r(β₀) + ∫Xᵀ(Xβ−y)ds| over its largest term"
     index = np.unique(np.linspace(1, len(m.times) - 1, SAVED).astype(int))
     pushed, quadrature = m.integral(m.force, index)
     moved, error = m.dual[index], m.dual_error[index]
@@ -124,10 +127,10 @@ def mirror_equation(m: Reduced) -> Check:
     with np.errstate(invalid="ignore"):
         known = np.isfinite(moved) & (allowed <= KNOWN_ERROR * size)
     if not np.any(known):
-        return unknown_check(name, "∇φ has not moved by more than its error")
+        raise Unmeasured("∇φ has not moved by more than its error")
     off = np.where(known, np.abs(moved - pushed), 0.0)
     k = np.unravel_index(farthest(off.ravel(), allowed.ravel()), off.shape)
-    return Check(name, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, **m.notes)
+    return Check(EQUATION, float(off[k]) / size, "==", 0.0, float(allowed[k]) / size, **m.notes)
 
 
 def _agreement(m: Reduced, other: Trajectory, betas: Array, quantity: str) -> Check:
@@ -163,7 +166,7 @@ def _thm3_4(evidence: Evidence) -> tuple[Check, ...]:
     linear = float(np.max(np.abs(beta @ m.X.T - outputs) / reach))
     rounding = 8 * EPS * p.model.width
     return (
-        mirror_equation(m),
+        *part(EQUATION, lambda: mirror_equation(m)),
         agreement,
         Check(
             "|Σb_j(⟨a_jθ_j, x⟩)₊ − Σβ_j(⟨θ_j, x⟩)₊|, relative",
@@ -290,7 +293,7 @@ def _lem3_5(evidence: Evidence) -> tuple[Check, ...]:
     logs = np.abs(np.log(np.where(merged.r > 0, merged.r, 1.0)))
     rounding = 16 * EPS * (float(np.max(np.bincount(merged.groups))) + float(np.max(logs)))
     return (
-        mirror_equation(m),
+        *part(EQUATION, lambda: mirror_equation(m)),
         agreement,
         Check(
             "r_k² as printed against (½‖a+b‖·‖a−b‖)², over (|a|+|b|)⁴",

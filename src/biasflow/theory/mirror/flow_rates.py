@@ -16,6 +16,7 @@ from ..._core.arguments import Array, Index
 from ..evidence import Evidence
 from ..examples import mirror_family, mirror_problem
 from ..hypotheses import CONSISTENT, FULL_RANK, MIRROR, REACHED, SQUARE
+from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest, room
 from .conditions import ATTAINED, MOVES, ONTO, START
@@ -49,7 +50,10 @@ the curvature is that of β*."""
 def eq2_checks(m: Measured, targets: tuple[Minimiser, ...] | None = None) -> tuple[Check, ...]:
     """D_φ(β̄, β₀) − D_φ(β̄, β(t)) = 2∫(F − F*) for minimisers β̄, by default β* and the nearest:
     equation (2) is an equality."""
-    targets = minimisers(m)[:2] if targets is None else targets
+    return part("equation (2), integrated", lambda: _integrated(m, targets or minimisers(m)[:2]))
+
+
+def _integrated(m: Measured, targets: tuple[Minimiser, ...]) -> tuple[Check, ...]:
     index = np.unique(np.searchsorted(-m.D, -m.D[0] * np.linspace(1, 0.02, TIMES_COMPARED))).clip(
         1, len(m.times) - 1
     )

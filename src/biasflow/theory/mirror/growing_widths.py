@@ -30,9 +30,10 @@ from ..evidence import Evidence
 from ..examples import fixed_directions_problem, network_family
 from ..fits import exponent_check
 from ..hypotheses import CONE, CONSISTENT, FELT, FIXED, NONTRIVIAL, SQUARE
+from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
-from .fixed_direction_flows import Reduced, mirror_equation, printed_radius
+from .fixed_direction_flows import EQUATION, Reduced, mirror_equation, printed_radius
 from .followed import GIVEN_ERROR_FACTOR, SAVED, followed_weights
 from .given import about_no_limit
 from .measured import AT_END, EPS
@@ -134,23 +135,23 @@ def _pair(evidence: Evidence) -> tuple[Check, ...]:
             64 * EPS,
             witness=arcsinh,
         ),
-        mirror_equation(m),
-        _same_predictor(evidence, m, other),
+        *part(EQUATION, lambda: mirror_equation(m)),
+        *part(PREDICTOR, lambda: _same_predictor(evidence, m, other)),
         _same_limit(m, other),
     )
 
 
+PREDICTOR = "largest ‖β_W(t/2) − Σa_jb_j(t)‖_∞ over ‖β‖_∞: W's weights against R's neurons"
+
+
 def _same_predictor(evidence: Evidence, m: Reduced, other: Problem) -> Check:
-    name = "largest ‖β_W(t/2) − Σa_jb_j(t)‖_∞ over ‖β‖_∞: W's weights against R's neurons"
     at = np.unique(np.linspace(1, len(m.times) - 1, SAVED).astype(int))
-    flow = witness_flow(other, times=m.times[at] / 2, time_s=evidence.time_left / 2)
-    if isinstance(flow, str):
-        return unknown_check(name, flow)
+    flow = need(witness_flow(other, times=m.times[at] / 2, time_s=evidence.time_left / 2))
     size = float(np.max(np.abs(m.betas)))
     distance = float(np.max(np.abs(other.model.effective(flow.states) - m.betas[at]))) / size
     stated = GIVEN_ERROR_FACTOR * flow.predictor_error
     error = float(np.max(np.max(m.spread[at], axis=1) + stated)) / size
-    return Check(name, distance, "==", 0.0, error, **m.notes)
+    return Check(PREDICTOR, distance, "==", 0.0, error, **m.notes)
 
 
 def _same_limit(m: Reduced, other: Problem) -> Check:
@@ -267,7 +268,7 @@ def _sec4(evidence: Evidence) -> tuple[Check, ...]:
         )
         if np.sum(settled) > 3
         else unknown_check(kernel, "too few of these widths are near it"),
-        _followed(evidence, p, merged.groups, rng, alpha),
+        *part(ENDED, lambda: _followed(evidence, p, merged.groups, rng, alpha)),
     )
 
 
@@ -285,15 +286,17 @@ def _distance(one: Array, other: Array) -> float:
     return float(np.linalg.norm(one - other) / np.linalg.norm(other))
 
 
+ENDED = (
+    f"end of the weights' flow, {FOLLOWED_NEURONS} neurons for each direction, against the "
+    "projection for the merged r, relative"
+)
+
+
 def _followed(
     evidence: Evidence, p: Problem, groups: Index, rng: np.random.Generator, alpha: float
 ) -> Check:
     """A network of a few neurons for each direction, its weights followed, against the projection
     for its merged r."""
-    name = (
-        f"end of the weights' flow, {FOLLOWED_NEURONS} neurons for each direction, against the "
-        "projection for the merged r, relative"
-    )
     first = np.array([int(np.flatnonzero(groups == k)[0]) for k in range(int(np.max(groups)) + 1)])
     count = len(first)
     a, b = (
@@ -302,9 +305,7 @@ def _followed(
     )
     directions = np.repeat(p.model.directions[first], FOLLOWED_NEURONS, axis=0)
     network = Problem(FixedDirections(directions), p.data, p.loss, FixedDirectionsParams(a, b))
-    flow = witness_flow(network, time_s=evidence.time_left / 2)
-    if isinstance(flow, str):
-        return unknown_check(name, flow)
+    flow = need(witness_flow(network, time_s=evidence.time_left / 2))
     end = network.model.effective(flow.final).reshape(count, FOLLOWED_NEURONS).sum(axis=1)
     merged = merge_directions(network).mirror
     r = merged_radius(a.reshape(count, FOLLOWED_NEURONS), b.reshape(count, FOLLOWED_NEURONS))
@@ -318,9 +319,9 @@ def _followed(
         FOLLOWED_NEURONS * float(flow.predictor_error[-1]) + 2 * float(np.max(left))
     ) / size + 100 * EPS
     if error > AT_END:
-        return unknown_check(name, f"the flow still has {error:.2g} of its way to go")
+        raise Unmeasured(f"the flow still has {error:.2g} of its way to go")
     return Check(
-        name,
+        ENDED,
         float(np.max(np.abs(end - best))) / size,
         "==",
         0.0,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import weakref
 from collections.abc import Callable
 from functools import cached_property
@@ -268,15 +269,15 @@ class Measured:
 
     def integral(self, density: Callable[[Array], Array], index: Index) -> tuple[Array, Array]:
         """(∫₀^{t_k} density(β(s))ds, its error) at the times with these indices, by Gauss–Legendre
-        rules of 4 and 7 nodes."""
+        rules of 4 and 7 nodes; `Unmeasured` is raised when the evidence's time is over."""
         last = int(np.max(index))
         sizes = np.array([float(np.max(np.abs(density(beta)))) for beta in self.betas[: last + 1]])
         spans = np.diff(self.times[: last + 1]) * np.maximum(sizes[1:], sizes[:-1])
         allowed = INTEGRAL_ERROR * float(np.max(spans, initial=0.0))
-        values = [
-            self._halved(density, float(self.times[k]), float(self.times[k + 1]), allowed, HALVINGS)
-            for k in range(last)
-        ]
+        values = []
+        for a, b in itertools.pairwise(self.times[: last + 1].tolist()):
+            _ = self.evidence.time_left
+            values.append(self._halved(density, a, b, allowed, HALVINGS))
         shape = np.shape(density(self.start))
         total = np.cumsum(np.array([np.zeros(shape), *(v for v, _ in values)]), axis=0)
         error = np.cumsum([0.0, *(e for _, e in values)])

@@ -26,7 +26,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, DIAGONAL, NONTRIVIAL, SQUARE
-from ..unmeasured import Unmeasured
+from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .families import diagonal_family
@@ -81,9 +81,7 @@ def _bounded(problem: Problem, time_s: float) -> tuple[Check, ...]:
     for movement in MOVEMENTS:
         start = bounded_start(problem, (unit / movement) ** (1 / D))
         larger = dataclasses.replace(problem, start=start)
-        run = witness_flow(larger, time_s=time_s / len(MOVEMENTS), rtol=FLOW_RTOL)
-        if isinstance(run, str):
-            return tuple(unknown_check(quantity, run) for quantity in words.values())
+        run = need(witness_flow(larger, time_s=time_s / len(MOVEMENTS), rtol=FLOW_RTOL))
         found.append(departure(larger, run, elsewhere(problem.data.X)))
     return tuple(
         law_check(
@@ -140,9 +138,7 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
         "the D_φ-nearest β with Xβ = 0",
     )
     still = silent(problem)
-    target = witness_flow(still, time_s=time_s / 4, rtol=FLOW_RTOL)
-    if isinstance(target, str):
-        return tuple(unknown_check(quantity, target) for quantity in words)
+    target = need(witness_flow(still, time_s=time_s / 4, rtol=FLOW_RTOL))
     D, unit, largest = (
         problem.model.depth,
         own_unit(problem),
@@ -151,13 +147,13 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
     away, errors = [], []
     for factor in UNITS:
         alpha = (factor * unit) ** (1 / D)
-        run = witness_flow(
-            dataclasses.replace(problem, start=scaled(problem.start, alpha)),
-            time_s=time_s / len(UNITS),
-            rtol=FLOW_RTOL,
+        run = need(
+            witness_flow(
+                dataclasses.replace(problem, start=scaled(problem.start, alpha)),
+                time_s=time_s / len(UNITS),
+                rtol=FLOW_RTOL,
+            )
         )
-        if isinstance(run, str):
-            return tuple(unknown_check(quantity, run) for quantity in words)
         away.append(
             max(
                 float(np.max(np.abs(a / alpha - b)))
@@ -207,8 +203,11 @@ def _weight_error(flow: Trajectory) -> float:
 
 
 def _bias(evidence: Evidence) -> tuple[Check, ...]:
-    problem, time_s = evidence.network, evidence.time_left
-    return _bounded(problem, time_s / 2) + _fixed(problem, time_s / 2)
+    problem = evidence.network
+    return (
+        *part("bounded bias", lambda: _bounded(problem, evidence.time_left / 2)),
+        *part("growing bias", lambda: _fixed(problem, evidence.time_left)),
+    )
 
 
 def _biased(problem: Any) -> str | None:

@@ -55,7 +55,7 @@ def _optimal(evidence: Evidence) -> Check:
     return Check(quantity, worst, "==", 0.0, error, witness=INVERTED)
 
 
-def _ends(evidence: Evidence) -> tuple[Check, Check]:
+def _ends(evidence: Evidence) -> tuple[Check, ...]:
     """The limit's distance from min ℓ1 at a smaller α and from min ℓ2 at a large one, against what
     q_D allows."""
     problem, D = evidence.network, evidence.network.model.depth

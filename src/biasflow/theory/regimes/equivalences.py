@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from ...potentials import Hypentropy
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .ends import EPS, ROUNDING, remaining
@@ -136,39 +138,36 @@ def flows_apart(
 
 
 def _fn1(evidence: Evidence) -> tuple[Check, ...]:
-    problem, flow = evidence.network, evidence.trajectory
-    checks = []
+    checks: list[Check] = []
     for alpha in SCALES:
         quantity = (
             "largest difference of the flow from α·w₀ and that of α^D·f from w₀ at t/α², "
             f"α = {alpha:g}, relative"
         )
-        louder, speed = louder_problem(problem, alpha)
-        longest = speed * max(1.0, alpha**2) * float(flow.times[-1])
-        other = witness_flow(louder, t1=longest, time_s=evidence.time_left / 2)
-        if isinstance(other, str):
-            checks.append(unknown_check(quantity, other))
-            continue
-
-        def turned(params: Any, alpha: float = alpha) -> Any:
-            return leaf_map(lambda leaf: alpha * leaf, params)
-
-        factor = 1.0 if isinstance(louder.model, Louder) else alpha**problem.model.homogeneity
-        apart, error = flows_apart(flow, other, speed, turned, factor)
-        null = flows_apart(flow, other, speed * alpha**2, factor=factor)[0]
-        checks.append(
-            Check(
-                quantity,
-                apart,
-                "==",
-                0.0,
-                error,
-                witness=evidence.source,
-                reason=evidence.missing,
-                null=null,
-            )
-        )
+        checks += part(quantity, partial(_louder, evidence, alpha, quantity))
     return tuple(checks)
+
+
+def _louder(evidence: Evidence, alpha: float, quantity: str) -> Check:
+    problem, flow = evidence.network, evidence.trajectory
+    louder, speed = louder_problem(problem, alpha)
+    longest = speed * max(1.0, alpha**2) * float(flow.times[-1])
+    other = need(witness_flow(louder, t1=longest, time_s=evidence.time_left / 2))
+    factor = 1.0 if isinstance(louder.model, Louder) else alpha**problem.model.homogeneity
+    apart, error = flows_apart(
+        flow, other, speed, lambda params: leaf_map(lambda leaf: alpha * leaf, params), factor
+    )
+    null = flows_apart(flow, other, speed * alpha**2, factor=factor)[0]
+    return Check(
+        quantity,
+        apart,
+        "==",
+        0.0,
+        error,
+        witness=evidence.source,
+        reason=evidence.missing,
+        null=null,
+    )
 
 
 def pair_problem(problem: Problem) -> tuple[Problem, float]:
@@ -177,13 +176,9 @@ def pair_problem(problem: Problem) -> tuple[Problem, float]:
     return Problem(DiagonalNetwork(2), problem.data, problem.loss, start), 0.5
 
 
-def _same(evidence: Evidence, problem: Problem, flow: Trajectory | str, words: str) -> Check:
+def _same(evidence: Evidence, problem: Problem, flow: Trajectory, words: str) -> Check:
     pair, speed = pair_problem(problem)
-    if isinstance(flow, str):
-        return unknown_check(words, flow)
-    other = witness_flow(pair, t1=float(flow.times[-1]), time_s=evidence.time_left / 2)
-    if isinstance(other, str):
-        return unknown_check(words, other)
+    other = need(witness_flow(pair, t1=float(flow.times[-1]), time_s=evidence.time_left / 2))
     (apart, error), null = flows_apart(flow, other, speed), flows_apart(flow, other, 1.0)[0]
     return Check(
         words, apart, "==", 0.0, error, witness="∇L followed in both models' weights", null=null
@@ -214,7 +209,8 @@ def _ends(evidence: Evidence) -> Check:
     logs = 1 + float(np.max(np.abs(np.log(r))))
     # weights that grew have rounded u² − v², which the flow keeps, and with it r
     rounded = EPS * np.max(flow.states.u**2 + flow.states.v**2, axis=0)
-    moved = float(np.max(np.abs(radius_projection(problem, r + rounded) - evidence.limit.value)))
+    other, own = (radius_projection(problem, radii) for radii in (r + rounded, r))
+    moved = float(np.max(np.abs(other - own)))
     error = (
         float(flow.predictor_error[-1])
         + 2 * remaining(pair, pair.start)
@@ -246,20 +242,16 @@ def _fn2(evidence: Evidence) -> tuple[Check, ...]:
     larger = np.maximum(np.abs(u), np.abs(v))
     signs = np.where(v < 0, -1.0, 1.0)
     balanced = dataclasses.replace(problem, start=ProductParams(larger, signs * larger))
-    even = witness_flow(balanced, t1=float(flow.times[-1]), time_s=evidence.time_left / 2)
+    words = "largest relative difference of u∘v at t and w₊² − w₋² at t/2, w± = (u ± v)/2"
+    even = "the same from |u| = |v|, where one weight w per coordinate is left: ±w²"
+
+    def balanced_flow() -> Trajectory:
+        t1 = float(flow.times[-1])
+        return need(witness_flow(balanced, t1=t1, time_s=evidence.time_left / 2))
+
     return (
-        _same(
-            evidence,
-            problem,
-            flow,
-            "largest relative difference of u∘v at t and w₊² − w₋² at t/2, w± = (u ± v)/2",
-        ),
-        _same(
-            evidence,
-            balanced,
-            even,
-            "the same from |u| = |v|, where one weight w per coordinate is left: ±w²",
-        ),
+        *part(words, lambda: _same(evidence, problem, flow, words)),
+        *part(even, lambda: _same(evidence, balanced, balanced_flow(), even)),
         _ends(evidence),
     )
 

@@ -22,7 +22,8 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import need
+from ..verdicts import Check, Claim, Kind
 from ..witness import WITNESS_RTOL, witness_flow
 from .families import diagonal_family
 from .log_weights import TOLERANCE, log_flow
@@ -67,7 +68,9 @@ def _crossing(
     return float(brentq(excess, float(ends[k - 1]), float(ends[k]), rtol=1e-12))
 
 
-def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
+def escape_time(
+    problem: Problem, unit: float, time_s: float, over: Callable[[], bool]
+) -> float | str:
     """When the flow leaves the saddle, from the start at which this should take `unit` times the
     inverse of the rate."""
     D, c = problem.model.depth, problem.loss.factor(problem.data.n)
@@ -78,6 +81,7 @@ def escape_time(problem: Problem, unit: float, time_s: float) -> float | str:
             problem,
             (np.log(target / 2) - unit) / 2,
             FOLLOWED_OVER_EXIT * unit / escape_rate(D, c, force),
+            over,
         )
         if isinstance(run, str):
             return run
@@ -107,10 +111,8 @@ def _escape(evidence: Evidence) -> tuple[Check, ...]:
     units = np.array(LOGS if D == 2 else UNITS)
     name = "log(1/α²)" if D == 2 else "α^{2−D}"
     words = f"exponent in {name} of the time to leave the saddle at w = 0"
-    found = [escape_time(problem, float(unit), evidence.time_left / len(units)) for unit in units]
-    failure = next((run for run in found if isinstance(run, str)), None)
-    if failure is not None:
-        return (unknown_check(words, failure),)
+    share, over = evidence.time_left / len(units), evidence.deadline.over
+    found = [need(escape_time(problem, float(unit), share, over)) for unit in units]
     times: Array = np.array(found, dtype=float)
     # the unit's own
     clock = escape_rate(D, c, force) * (1.0 if D == 2 else target ** ((D - 2) / D))

@@ -3,7 +3,9 @@ effective α per coordinate."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from ...training import effective_limit
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
-from ..verdicts import Check, Claim, Kind, unknown_check
-from .ends import remaining
+from ..unmeasured import Unmeasured, part
+from ..verdicts import Check, Claim, Kind
+from .ends import ROUNDING, remaining
 from .families import diagonal_family
 
 MOST_STEPS = 20_000
@@ -51,9 +54,11 @@ class HandDescent:
     converged: bool
 
 
-def descend(problem: Problem, step: float, batch: int | None) -> HandDescent:
-    """w ← w − γ∇L(w), from the model's own gradient, until the loss is gone, or is beyond all
-    bounds."""
+def descend(
+    problem: Problem, step: float, batch: int | None, over: Callable[[], bool]
+) -> HandDescent:
+    """w ← w − γ∇L(w), from the model's own gradient, until the loss is gone, is beyond all bounds,
+    or there is no time left."""
     model, X, y, n = problem.model, problem.data.X, problem.data.y, problem.data.n
     params, rng = problem.start, np.random.default_rng(KEY)
     gain, largest, start = np.zeros(problem.data.d), 0.0, float(np.sum((model(params, X) - y) ** 2))
@@ -71,9 +76,9 @@ def descend(problem: Problem, step: float, batch: int | None) -> HandDescent:
             loss = float(np.sum((model(params, X) - y) ** 2))
             if loss <= CONVERGED_LOSS * start:
                 return HandDescent(params, gain, largest, k, True)
-            if not loss <= DIVERGED_LOSS * start:
+            if over() or not loss <= DIVERGED_LOSS * start:
                 break
-    return HandDescent(params, gain, largest, MOST_STEPS, False)
+    return HandDescent(params, gain, largest, k, False)
 
 
 def stable_step(problem: Problem, beta: Array) -> float:
@@ -93,24 +98,27 @@ def _descent(evidence: Evidence) -> tuple[Check, ...]:
     checks: list[Check] = []
     for name, share, batched in RUNS:
         batch = max(problem.data.n // 2, 1) if batched else None
-        checks += _one(problem, flow, name, share * unit, batch)
+        words = f"{name}: relative distance from the projection at r_eff"
+        checks += part(words, partial(_one, evidence, flow, name, words, share * unit, batch))
     return tuple(checks)
 
 
-def _one(problem: Problem, flow: Array, name: str, step: float, batch: int | None) -> list[Check]:
+def _one(
+    evidence: Evidence, flow: Array, name: str, quantity: str, step: float, batch: int | None
+) -> list[Check]:
     """One run against its prediction; flow: where gradient flow ends, which should be elsewhere."""
-    quantity = f"{name}: relative distance from the projection at r_eff"
+    problem = evidence.network
     with np.errstate(over="ignore", invalid="ignore"):
-        run = descend(problem, step, batch)
+        run = descend(problem, step, batch, evidence.deadline.over)
     if not run.converged:
-        return [unknown_check(quantity, f"not converged in {run.steps} steps")]
+        raise Unmeasured(f"not converged in {run.steps} steps")
     model, start = problem.model, problem.start
     try:
         predicted, _ = effective_limit(
             model, problem.data, problem.loss, start, step, run.steps, batch=batch, key=KEY
         )
     except BiasflowError as reason:
-        return [unknown_check(quantity, str(reason))]
+        raise Unmeasured(str(reason)) from reason
     notes: dict[str, Any] = {"witness": "descent by hand in the weights"}
     beta = problem.model.effective(run.params)
     size = float(np.max(np.abs(beta)))
@@ -119,6 +127,7 @@ def _one(problem: Problem, flow: Array, name: str, step: float, batch: int | Non
     error = 2 * remaining(problem, run.params) / size + rounded * (
         1 + abs(np.log(start_scale(problem)))
     )
+    error += ROUNDING * float(np.max(np.square(run.params))) / size  # w₊² − w₋² cancels
     away, null = (float(np.max(np.abs(beta - value))) / size for value in (predicted.value, flow))
     product = (
         np.log(np.abs(run.params.plus))

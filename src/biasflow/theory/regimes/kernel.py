@@ -39,6 +39,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check, fitted_exponent
 from ..hypotheses import SQUARE, UNIFORM, consistent_failure, start_scale
+from ..unmeasured import part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .families import diagonal_family
@@ -358,7 +359,8 @@ def _sec3(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     uniform = isinstance(problem.model, DiagonalNetwork) and UNIFORM.test(evidence) is None
     static = (_homogeneity(problem), *(_uniform(problem) if uniform else ()))
-    return static + _regime(problem, uniform, evidence.time_left)
+    flows = part("flows from larger starts", lambda: _regime(problem, uniform, evidence.time_left))
+    return static + flows
 
 
 def _homogeneous(problem: Any) -> str | None:

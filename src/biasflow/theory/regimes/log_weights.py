@@ -25,10 +25,13 @@ MAX_STEPS = 50_000
 
 @without_warnings()
 def log_flow(
-    problem: Problem, log_alpha: float | Array, t1: float
+    problem: Problem,
+    log_alpha: float | Array,
+    t1: float,
+    over: Callable[[], bool] = lambda: False,
 ) -> tuple[Array, Callable[[Array], Array]] | str:
     """(ends of the steps, β at many times) from w± = e^{log_alpha}, one number or (2, d), or why it
-    could not be followed."""
+    could not be followed. over: whether there is no time left."""
     from scipy.integrate import LSODA
 
     X, y, d = problem.data.X, problem.data.y, problem.data.d
@@ -64,6 +67,8 @@ def log_flow(
     )
     ends, pieces = [0.0], []
     while solver.status == "running":
+        if over():
+            return "the logarithms of the weights took longer than the time limit"
         solver.step()
         if solver.status == "failed" or not np.all(np.isfinite(solver.y)) or len(ends) > MAX_STEPS:
             return (

@@ -30,6 +30,7 @@ from ...models import FactorParams, MatrixFactorisation
 from ..evidence import Evidence
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .kernel import DIFFERENCE_STEP, departure, differenced_kernel
@@ -78,14 +79,8 @@ def flow_limit(problem: Problem, params: FactorParams, rtol: float = PLAIN) -> t
 
 def raw_flow(problem: Problem, factor: float, rtol: float, time_s: float) -> Trajectory:
     """The flow from a multiple of the start by raw gradients."""
-    run = witness_flow(
-        dataclasses.replace(problem, start=scaled(problem.start, factor)),
-        rtol=rtol,
-        time_s=time_s,
-    )
-    if isinstance(run, str):
-        raise RefusedError(run)
-    return run
+    larger = dataclasses.replace(problem, start=scaled(problem.start, factor))
+    return need(witness_flow(larger, rtol=rtol, time_s=time_s))
 
 
 def raw_limit(problem: Problem, factor: float, rtol: float, time_s: float) -> tuple[Array, float]:
@@ -288,21 +283,24 @@ def _large(problem: Problem, time_s: float) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _width(problem: Problem, time_s: float) -> tuple[Check, ...]:
+def _width(problem: Problem, evidence: Evidence) -> tuple[Check, ...]:
     """Gaussian starts at α/√k end where the identity start at α does, up to the deviation of
     U₀U₀ᵀ/k from one."""
     identity = started(problem)
 
     def raw(start: Problem, params: FactorParams, rtol: float) -> tuple[Array, float]:
-        return raw_limit(dataclasses.replace(start, start=params), 1.0, rtol, time_s)
+        return raw_limit(
+            dataclasses.replace(start, start=params), 1.0, rtol, evidence.time_left / 8
+        )
 
     transition = transition_scale(identity, SEARCH, raw)
-    at_one, error = raw_limit(identity, transition, MIDDLE, time_s)
+    at_one, error = raw_limit(identity, transition, MIDDLE, evidence.time_left / 8)
     size = float(np.max(np.abs(at_one)))
-    turned, turned_error = raw_limit(rotated(problem), transition, MIDDLE, time_s)
+    turned, turned_error = raw_limit(rotated(problem), transition, MIDDLE, evidence.time_left / 8)
     apart = float(np.max(np.abs(turned - at_one))) / size
     ends = [
-        raw_limit(deviating(problem, share), transition, MIDDLE, time_s) for share in DELTA_FACTORS
+        raw_limit(deviating(problem, share), transition, MIDDLE, evidence.time_left / 8)
+        for share in DELTA_FACTORS
     ]
     away = np.array([float(np.linalg.norm(M - at_one)) / size for M, _ in ends])
     errors = np.array([(e + error) * np.sqrt(problem.data.d) / size for _, e in ends])
@@ -344,8 +342,8 @@ def _sec6(evidence: Evidence) -> tuple[Check, ...]:
     problem = evidence.network
     return (
         *_delta(problem),
-        *_large(problem, evidence.time_left),
-        *_width(problem, evidence.time_left / 8),
+        *part("the limit from large starts", lambda: _large(problem, evidence.time_left)),
+        *part("the limit and the transition for wide factors", lambda: _width(problem, evidence)),
     )
 
 

@@ -11,6 +11,7 @@ least nuclear norm.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ...data import observed_entries
 from ..evidence import Evidence
 from ..fits import fitted_exponent
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..unmeasured import Unmeasured, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .matrix_completion import (
     FACTORISED,
@@ -80,24 +82,24 @@ def _recovery(evidence: Evidence) -> tuple[Check, ...]:
     M = rank_one_completion(problem)
     if isinstance(M, str):
         return (unknown_check("the planted matrix", M),)
-    checks = []
+    checks: list[Check] = []
     for name, start in (("own start", narrowed(problem)), ("identity start", started(problem))):
-        ends = [
-            raw_limit(start, matched(start, unit), FLOW_RTOL, evidence.time_left / 4)
-            for unit in SMALL
-        ]
-        size = float(np.max(np.abs(M)))
-        away = np.array([float(np.max(np.abs(end - M))) / size for end, _ in ends])
-        errors = np.array([error / size for _, error in ends])
         quantity = f"{name}: exponent in α² of the distance of M(∞) from the planted matrix"
-        if np.any(away <= 3 * errors):
-            checks.append(unknown_check(quantity, "the distance is below the flow's error"))
-            continue
-        slope, spread, decades = fitted_exponent(SMALL, away, errors / away)
-        checks.append(
-            Check(quantity, slope, ">=", 0.0, spread, decades=decades, witness=RAW, null=0.0)
-        )
+        checks += part(quantity, partial(_approaches, evidence, start, M, quantity))
     return tuple(checks)
+
+
+def _approaches(evidence: Evidence, start: Problem, M: Array, quantity: str) -> Check:
+    ends = [
+        raw_limit(start, matched(start, unit), FLOW_RTOL, evidence.time_left / 4) for unit in SMALL
+    ]
+    size = float(np.max(np.abs(M)))
+    away = np.array([float(np.max(np.abs(end - M))) / size for end, _ in ends])
+    errors = np.array([error / size for _, error in ends])
+    if np.any(away <= 3 * errors):
+        raise Unmeasured("the distance is below the flow's error")
+    slope, spread, decades = fitted_exponent(SMALL, away, errors / away)
+    return Check(quantity, slope, ">=", 0.0, spread, decades=decades, witness=RAW, null=0.0)
 
 
 def _determined(problem: Any) -> str | None:

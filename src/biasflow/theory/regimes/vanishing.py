@@ -22,6 +22,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import fitted_exponent
 from ..hypotheses import CONSISTENT, DIAGONAL, NONTRIVIAL, SQUARE, UNIFORM, UNIQUE, depth
+from ..unmeasured import need, part
 from ..verdicts import TELLING, Check, Claim, Hypothesis, Kind, unknown_check
 from .depth_two import EXPONENT, LINEAR_PROGRAM
 from .families import diagonal_family
@@ -35,12 +36,14 @@ POINTS_PER_STEP = 8
 """Points on each step of a flow at which its distance from the process is taken."""
 
 
-def mean_distance(problem: Problem, path: Trajectory, log: float) -> tuple[float, float] | str:
+def mean_distance(
+    problem: Problem, path: Trajectory, log: float, over: Callable[[], bool]
+) -> tuple[float, float] | str:
     """Mean over τ of ‖β − plateau‖_∞/‖β(∞)‖_∞ of the flow from 2α² = ‖β(∞)‖_∞e^{−log}, with its
     numerical error."""
     clock = EXPONENT * problem.loss.factor(problem.data.n) / log
     last, size = COMPARED_OVER_LAST_JUMP * float(path.times[-1]), float(np.max(np.abs(path.final)))
-    run = log_flow(problem, (np.log(size / 2) - log) / 2, last / clock)
+    run = log_flow(problem, (np.log(size / 2) - log) / 2, last / clock, over)
     if isinstance(run, str):
         return run
     return path_distance(*run, path, clock, last, size)
@@ -122,10 +125,12 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
             "law 1/L is not reached"
         )
         return ending, unknown_check(quantity, why)
-    found = [mean_distance(problem, path, log) for log in LOGS]
-    failure = next((run for run in found if isinstance(run, str)), None)
-    if failure is not None:
-        return ending, unknown_check(quantity, failure)
+    return ending, *part(quantity, lambda: _rate(evidence, path, unsettled, quantity))
+
+
+def _rate(evidence: Evidence, path: Trajectory, unsettled: Array, quantity: str) -> Check:
+    over = evidence.deadline.over
+    found = [need(mean_distance(evidence.network, path, log, over)) for log in LOGS]
     values: Array = np.array(found, dtype=float)
     slope, spread, decades = fitted_exponent(
         LOGS, values[:, 0], values[:, 1] / values[:, 0] + unsettled
@@ -136,7 +141,7 @@ def _limit(evidence: Evidence) -> tuple[Check, ...]:
         "decades": decades,
         "witness": "∇L followed in the logarithms of the weights",
     }
-    return ending, Check(quantity, slope, "==", -1.0, spread + abs(late - slope), **notes)
+    return Check(quantity, slope, "==", -1.0, spread + abs(late - slope), **notes)
 
 
 def _general(evidence: Evidence) -> str | None:
