@@ -103,6 +103,7 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
             nothing,
             1,
             never(),
+            np.zeros(3),
             nothing,
         )
         begin = time.process_time()

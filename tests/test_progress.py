@@ -17,6 +17,7 @@ import pytest
 import biasflow as bf
 from biasflow._core import progress
 from biasflow._core.progress import doing, hidden
+from biasflow._numerics import flow_frame
 from biasflow._numerics.interrupts import stoppable
 from biasflow.cli.terminal import bars
 
@@ -291,3 +292,54 @@ def test_bars_of_the_command_line_are_plain_lines_in_a_pipe(monkeypatch):
         with doing("a flow"):
             wait()
     assert sys.stderr.getvalue().startswith("biasflow: claims 3 of 7 · a flow (0 s)\n")
+
+
+def relu(loss, labels):
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    return bf.Problem(bf.TwoLayer(8, 3), bf.Dataset(X, labels), loss, scale=0.1, key=0)
+
+
+def diagonal(method):
+    X, y = np.random.default_rng(0).standard_normal((4, 9)), 50.0 * np.arange(1.0, 5.0)
+    problem = bf.Problem(bf.DiagonalNetwork(2), (X, y), bf.SquareLoss("half-mean"), scale=0.1)
+    return bf.gradient_flow(problem, method=method, t1=0.01)
+
+
+def completion():
+    data = bf.data.from_entries((2, 2), [0, 0, 1], [0, 1, 0], [20.0, 10.0, 10.0])
+    model = bf.MatrixFactorisation((2, 2), rank=4)
+    return bf.gradient_flow(
+        bf.Problem(model, data, bf.SquareLoss("half-mean"), scale=0.1, key=0), t1=0.3
+    )
+
+
+FLOWS = {
+    "dual": lambda: diagonal("dual"),
+    "compiled": lambda: diagonal("compiled"),
+    "weights": lambda: diagonal("weights"),
+    "factored": completion,
+    "events": lambda: bf.gradient_flow(
+        relu(bf.SquareLoss("half-mean"), 30.0 * np.arange(1, 7)), t1=0.01
+    ),
+    "margin": lambda: bf.gradient_flow(
+        relu(bf.SmoothMargin(), np.array([1.0, -1, 1, 1, -1, 1])), log_norm=4.0
+    ),
+    "mirror": lambda: bf.mirror_flow(
+        bf.potentials.Euclidean(),
+        np.array([[3.0, 40.0]]),
+        [6.0],
+        t1=1e-3,
+        loss=bf.SquareLoss("sum"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_what_is_said_of_a_flow_is_true_in_the_end(name, monkeypatch):
+    said = []
+    monkeypatch.setattr(flow_frame, "doing", lambda words: said.append(words) or doing(words))
+    flow = FLOWS[name]()
+    numbers = [float(found) for found in re.findall(r"[\d.]+(?:e[+-]\d+)?", said[0]())]
+    expected = [flow.times[-1], flow.log_norm[-1] if name == "margin" else flow.loss[-1]]
+    assert numbers[:2] == pytest.approx(expected, rel=0.01)
+    assert numbers[2:] == ([len(flow.events)] if name == "events" else [])

@@ -3,7 +3,7 @@ a second run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,15 +80,16 @@ class FlowRequest:
             times = np.append(times[times < t1 * (1 - SAME_TIME)], t1)
         return replace(self, t1=t1, times=times, deadline=deadline)
 
-    def watched(self, where: Callable[[], tuple[float, float]], quantity: str = "loss") -> doing:
-        """While the block runs, whoever watches sees the time and the loss, or the log-norm, that
-        the flow is at, in its own units."""
+    def watched(self, where: Callable[[], Sequence[float]], quantity: str = "loss") -> doing:
+        """While the block runs, whoever watches sees the time, the loss or the log-norm, and the
+        events of the flow; `where` gives them in its own units."""
 
         def words() -> str:
-            time, value = where()
+            time, value, *events = where()
             clock, factor, shift = self.units
             value = value * factor if quantity == "loss" else value + shift
-            return f"t = {time * clock:.3g}, {quantity} {value:.3g}"
+            said = f"t = {time * clock:.3g}, {quantity} {value:.3g}"
+            return said + "".join(f", {count} events" for count in events)
 
         return doing(words)
 

@@ -87,7 +87,8 @@ def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result
     state, done = kept[0][1], 0
 
     def words() -> str:
-        loss = float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
+        with np.errstate(all="ignore"):
+            loss = float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
         return f"step {done:,} of {job.steps:,}, loss {loss:.3g}"
 
     chunk = STEPS_BETWEEN_LOOKS if np.isfinite(job.deadline.seconds) else job.steps

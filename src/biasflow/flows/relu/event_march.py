@@ -253,6 +253,7 @@ def stretch(
             break
         keep_step(book, counts[ACCEPTED], t, Y, gates, h)
         code = ending(t, square, Y, s.work, ask)
+        ask.seen[0], ask.seen[1], ask.seen[2] = t, square, counts[CHANGED]
     return Pace(t, h, code, theta, error, previous, grow, stiffness, cell, saves, square)
 
 

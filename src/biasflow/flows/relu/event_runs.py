@@ -4,7 +4,7 @@ be had from it."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -48,12 +48,20 @@ RESTING = (marching.CONVERGED, marching.STATIONARY)
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What all runs of a flow share, whatever gates they are given. residual: h − y at the
-    start."""
+    start. seen: the time of a run, Σ(h − y)² of the inputs that reach a neuron, and how often gates
+    have changed, as it runs."""
 
     problem: Problem
     net: Network
     rtol: float
     residual: Array
+    seen: Array = field(default_factory=lambda: np.zeros(3))
+
+    def where(self) -> tuple[float, float, int]:
+        """Time, loss and events of the run."""
+        time, square, events = self.seen.tolist()
+        loss = self.problem.loss.factor(self.problem.data.n)
+        return time, loss * (square + self.net.data.idle_square), int(events)
 
     @property
     def per_step(self) -> float:
@@ -155,6 +163,7 @@ class EventRun:
             times=np.empty(0),
             keep=1,
             stop=stop_flag(),
+            seen=np.zeros(3),
             mesh=np.empty(0),
         )
         if self.implicit[i]:
@@ -293,6 +302,7 @@ def _asked(
         times=begun.looks,
         keep=keep,
         stop=stop,
+        seen=setting.seen,
         mesh=mesh,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Problem
+from ..._core.progress import doing
 from ..._core.results import Result, Trajectory, later
 from ..._numerics.flow_frame import SAME_TIME, TIGHTER, TWICE, FlowRequest
 from ..._numerics.interrupts import still_saved
@@ -51,7 +52,7 @@ def integrate(
     if result is not None:
         return _standing(problem, net, result, wanted)
     setting = Setting(problem, net, request.rtol, residual)
-    with deadline.flag(deadline.first) as stop:
+    with deadline.flag(deadline.first) as stop, request.watched(setting.where):
 
         def follow(net: Network, turns: tuple[Any, ...]) -> EventRun:
             return run_events(setting, net, request.t1, wanted, stop, turns)
@@ -74,7 +75,8 @@ def integrate(
         loss[0] = problem.first_loss
     started, looks, others = time.thread_time(), saved[moved:], run.saved
     if looks.size:
-        with deadline.flag(deadline.both) as stop:
+        watched = request.watched(setting.where)
+        with deadline.flag(deadline.both) as stop, doing("its error"), watched:
             others = check_events(setting, net, run, looks, stop, turns)
     error = _errors(net, run, others, looks, params.a[moved:], params.W[moved:])
     if moved:

@@ -28,6 +28,7 @@ class Request(NamedTuple):
     times: Array
     keep: int  # states kept of the steps, thinned to every 2^k-th
     stop: Index  # its entry turns to one when the time is over
+    seen: Array  # told at every step: time, Σ(h − y)², changes of gates
     mesh: Array  # where another run's steps ended, whose steps are taken in halves; or nothing
 
 
