@@ -32,7 +32,7 @@ from .._numerics.flow_frame import CONVERGED as REACHED
 from ..errors import InputError
 from ..losses import Loss
 from ..models import Model
-from .descent import DIVERGED_GROWTH, Kept, described
+from .descent import DIVERGED_GROWTH, Kept, described, loss_at
 from .jobs import Engine, Job
 from .lockstep import CONVERGED, DIVERGED, FLOOR, RUNNING, STATIONARY, Lane, compiled_steps
 from .step_rules import plain_schedule
@@ -375,7 +375,9 @@ class JaxEngine(Engine):
 
     def run(self, problems: Sequence[Problem], job: Job) -> tuple[Trajectory, ...]:
         first, schedule = problems[0], plain_schedule(job.rule)
-        kept: list[Kept] = [[(0, problem.start)] for problem in problems]
+        kept: list[Kept] = [
+            [(0, problem.start, loss_at(problem, problem.start))] for problem in problems
+        ]
         ends = [Result.REACHED_T1] * len(problems)
 
         def see(done: int, places: Index, states: Any, codes: Index, used: Index) -> None:
@@ -383,7 +385,7 @@ class JaxEngine(Engine):
                 ends[k] = Result.REACHED_T1 if codes[k] == RUNNING else RESULTS[codes[k]]
                 if used[k] > kept[k][-1][0] and ends[k] is not Result.DIVERGED:
                     state = leaf_map(lambda leaf: leaf.astype(float), rows(states, lane))
-                    kept[k].append((int(used[k]), state))
+                    kept[k].append((int(used[k]), state, loss_at(problems[k], state)))
 
         params = stack([problem.start for problem in problems])
         data, bounded = (first.data.X, first.data.y), first.loss.attained

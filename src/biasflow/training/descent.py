@@ -36,7 +36,8 @@ WENT_ON, REACHED, OVERSHOOTS = range(3)
 
 Advance = Callable[[int, int], tuple[Any, int, int]]
 """Steps first … last, to the state then, the steps that are done, and a code."""
-Kept = list[tuple[int, Any]]
+Kept = list[tuple[int, Any, float]]
+"""Steps, the states there, and their losses."""
 
 
 class NumPyEngine(Engine):
@@ -83,13 +84,11 @@ class NumbaEngine(Engine):
 
 def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result, int]:
     """The states at the steps to keep, why the run ended, and after how many steps."""
-    kept: Kept = [(0, problem.start)]
+    kept: Kept = [(0, problem.start, loss_at(problem, problem.start))]
     state, done = kept[0][1], 0
 
     def words() -> str:
-        with np.errstate(all="ignore"):
-            loss = float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
-        return f"step {done:,} of {job.steps:,}, loss {loss:.3g}"
+        return f"step {done:,} of {job.steps:,}, loss {loss_at(problem, state):.3g}"
 
     chunk = STEPS_BETWEEN_LOOKS if np.isfinite(job.deadline.seconds) else job.steps
     # a diverging run is named, not warned about
@@ -98,13 +97,19 @@ def recorded(problem: Problem, advance: Advance, job: Job) -> tuple[Kept, Result
             state, done, code = advance(first + 1, last)
             end = ENDS[code]
             if end is Result.DIVERGED:
-                return [(at, one) for at, one in kept if _finite(one)], end, done
+                return [each for each in kept if _finite(each[1])], end, done
             end = end or (Result.TIME_LIMIT if job.deadline.over() and done < job.steps else None)
             if (record or end is not None) and done > kept[-1][0]:
-                kept.append((done, state))
+                kept.append((done, state, loss_at(problem, state)))
             if end is not None:
                 return kept, end, done
     return kept, Result.REACHED_T1, job.steps
+
+
+def loss_at(problem: Problem, state: Any) -> float:
+    """The loss on all samples, infinite or NaN beyond float range."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(problem.loss(problem.model(state, problem.data.X), problem.data.y))
 
 
 def described(
@@ -118,10 +123,8 @@ def described(
     steps: int,
 ) -> Trajectory:
     """A descent as a trajectory: times Σ of the steps, no error, for descent is what it is."""
-    at, states = np.array([k for k, _ in kept], dtype=np.intp), [state for _, state in kept]
-    model, data, loss = problem.model, problem.data, problem.loss
-    with np.errstate(over="ignore", invalid="ignore"):
-        losses = np.array([float(loss(model(state, data.X), data.y)) for state in states])
+    places, states, losses = zip(*kept, strict=True)
+    at = np.array(places, dtype=np.intp)
     stats = {
         "method": "descent",
         "engine": engine,
@@ -133,7 +136,14 @@ def described(
         "kept": at,
     }
     return Trajectory(
-        schedule.times(at), stack(states), losses, np.zeros(at.size), (), stats, result, problem
+        schedule.times(at),
+        stack(list(states)),
+        np.array(losses),
+        np.zeros(at.size),
+        (),
+        stats,
+        result,
+        problem,
     )
 
 
@@ -256,6 +266,8 @@ def _numpy_advance(
             output = loss.gradient(model(params, X), y) * scale
             observe(X.T @ output)
             params = stepped(params, model.gradient(params, X, output), schedule(k - 1))
+            if job.deadline.over():
+                return params, k, WENT_ON
             if k % CHECK_EVERY == 0 or k == job.steps:
                 now = float(loss(model(params, data.X), data.y))
                 if not np.isfinite(now) or now > limit:

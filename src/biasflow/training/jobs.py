@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Job:
 
     def pieces(self, chunk: int = STEPS_BETWEEN_LOOKS) -> Iterator[tuple[int, int, bool]]:
         """(steps done, steps to do until, whether a record follows)."""
-        for low, high in zip(self.kept[:-1].tolist(), self.kept[1:].tolist(), strict=True):
+        for low, high in pairwise(map(int, self.kept)):
             for first in range(low, high, chunk):
                 last = min(first + chunk, high)
                 yield first, last, last == high
@@ -71,16 +72,29 @@ def geometric_steps(steps: int, count: int) -> NDArray[np.intp]:
 
 def chosen_steps(name: str, kept: Iterable[int], steps: int) -> NDArray[np.intp]:
     """The steps to keep as they were asked for, in order."""
-    found = sorted({positive_int(name, t, least=0) for t in instance(name, kept, Iterable)})
-    if not found or found[-1] > steps:
-        raise InputError(
-            f"{name}: expected steps from 0 to {steps}, found {found[-1] if found else 'none'}"
-        )
-    return np.array(found, dtype=np.intp)
+    if isinstance(kept, range):
+        kept = np.arange(kept.start, kept.stop, kept.step)
+    listed = kept if isinstance(kept, np.ndarray) else list(instance(name, kept, Iterable))
+    given = np.asarray(listed)
+    if given.dtype.kind not in "iu" or given.ndim != 1 or np.any(given < 0):
+        # one by one, for the error that names what is no step
+        given = np.array([positive_int(name, t, least=0) for t in listed], dtype=object)
+    if not given.size or given.max() > steps:
+        found = given.max() if given.size else "none"
+        raise InputError(f"{name}: expected steps from 0 to {steps}, found {found}")
+    return _increasing(given.astype(np.intp))
+
+
+def _increasing(steps: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Each once, in order; millions that are in order already are not sorted again."""
+    if np.any(steps[1:] < steps[:-1]):
+        steps = np.sort(steps)
+    return steps[np.append(True, steps[1:] > steps[:-1])]
 
 
 def recorded_steps(records: int | Iterable[int], steps: int) -> NDArray[np.intp]:
     """So many steps, geometrically, or those given; the start and the last are among them."""
     if isinstance(records, Iterable):
-        return np.union1d(chosen_steps("records", records, steps), [0, steps]).astype(np.intp)
+        chosen = chosen_steps("records", records, steps)
+        return _increasing(np.concatenate([[0], chosen, [steps]]).astype(np.intp))
     return geometric_steps(steps, positive_int("records", records, least=2))

@@ -88,6 +88,7 @@ def train(
     >>> bf.train(problem, steps=50_000, step=0.05).result.value
     'converged: the loss fell below its threshold'
     """
+    deadline = Deadline(time_s)
     instance("problem", problem, Problem)
     instance("loss", problem.loss, Loss)
     problems = [problem] if starts is None else from_starts(problem, starts)
@@ -100,7 +101,7 @@ def train(
         read_job(problem, steps, rule, batch, key),
         kept=recorded_steps(records, positive_int("steps", steps)),
         keys=range(int(key), int(key) + len(problems)),
-        deadline=Deadline(time_s),
+        deadline=deadline,
     )
     chosen = _chosen(engine, problems, job)
 
