@@ -35,6 +35,13 @@ LARGE = 1000
 or the memory."""
 EXACT = 1e-6
 """Relative width of a bracket up to which it counts as the number itself."""
+LEAST_SQUARES_S = 5e-9
+"""Seconds of non-negative least squares, twice, for each product of rows, columns and the most of
+them that can be in use: what SciPy takes where all are."""
+FACTOR_S = 3e-10
+"""Seconds in which a kernel is factored, for the cube of the samples."""
+FIRST_ROWS = 200
+"""Rows that are begun with where all would take too long."""
 ROUNDS = 3
 """Solutions on the support, each followed by a change of the support, after non-negative least
 squares."""
@@ -50,16 +57,50 @@ class Nearest:
     upper: float
 
 
-def nearest_point(B: Array) -> Nearest:
+def nearest_point(B: Array, deadline: float = math.inf) -> Nearest:
     """γ = max_{‖w‖ ≤ 1} min_i ⟨b_i, w⟩ = min_{p in the simplex} ‖Bᵀp‖ for the rows b_i of B (n, r).
 
     Least-distance programming (Lawson & Hanson, ch. 23): u ≥ 0 that minimises ‖Bᵀu‖² + (1 − Σu)² is
-    a multiple of p. Then the linear system on the support adds the last digits.
+    a multiple of p. Then the linear system on the support adds the last digits. Where that could
+    last until after the deadline, by time.monotonic(), it begins with few rows.
     """
     size = float(np.max(np.linalg.norm(B, axis=1)))
     if size == 0:
         return Nearest(np.full(B.shape[0], 1 / B.shape[0]), np.zeros(B.shape[1]), 0.0, 0.0)
     best = _measured(B, np.full(B.shape[0], 1 / B.shape[0]))
+    best = _by_least_squares(B, best, size) if _fits(B, deadline) else _grown(B, best, deadline)
+    if best.upper <= INSEPARABLE * size:
+        return Nearest(best.p, np.zeros(B.shape[1]), 0.0, best.upper)
+    return _polished(B, best) if _fits(B[best.p > 0], deadline) else best
+
+
+def _fits(B: Array, deadline: float) -> bool:
+    """Whether least squares over these rows, whose support is at most their rank, end in time."""
+    n, r = B.shape
+    return deadline == math.inf or LEAST_SQUARES_S * min(n, r) * n * r < deadline - time.monotonic()
+
+
+def _grown(B: Array, best: Nearest, deadline: float) -> Nearest:
+    """Least squares over some of the rows, to which those of least ⟨b_i, w⟩ are added, until none
+    is missing or time would run out: each point proves its own bounds."""
+    count = FIRST_ROWS
+    working = np.argsort(B @ best.w)[:count]
+    while True:
+        rows = _reduced(B[working])
+        if not _fits(rows, deadline):
+            return best
+        p = np.zeros(len(B))
+        p[working] = nearest_point(rows).p
+        best = _better(best, _measured(B, p))
+        count = min(2 * count, len(B))
+        order = np.argsort(B @ (p @ B))[:count]
+        joined = np.union1d(np.flatnonzero(p), order)
+        if joined.size <= np.count_nonzero(p) or best.upper - best.lower <= EXACT * best.upper:
+            return best
+        working = joined
+
+
+def _by_least_squares(B: Array, best: Nearest, size: float) -> Nearest:
     unit = size
     for _ in range(2):  # once more in units of γ, for which the two terms are of one size
         u, _ = nnls(
@@ -71,9 +112,7 @@ def nearest_point(B: Array) -> Nearest:
         if best.upper >= 1e-2 * unit or best.upper <= INSEPARABLE * size:
             break
         unit = best.upper
-    if best.upper <= INSEPARABLE * size:
-        return Nearest(best.p, np.zeros(B.shape[1]), 0.0, best.upper)
-    return _polished(B, best)
+    return best
 
 
 def _measured(B: Array, u: Array) -> Nearest:
@@ -138,7 +177,7 @@ def l2_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
     size = math.frexp(float(np.max(np.abs(Z))))[1]
     # exact but for entries 1e-290 of the largest, which a proposal may lose
     unit = np.ldexp(Z, -size)
-    p = nearest_point(_reduced(unit)).p
+    p = nearest_point(_reduced(unit), deadline).p
     found = (
         _features_in_floats(unit, p)
         if np.array_equal(np.ldexp(unit, size), Z)
@@ -240,7 +279,7 @@ def kernel_max_margin(
     """
     K, y, rounding, time_s = _read_kernel(K, y, rounding, time_s)
     deadline = time.monotonic() + time_s
-    found = measured_in_floats(K, y, nearest_weights(K, y), rounding)
+    found = measured_in_floats(K, y, nearest_weights(K, y, deadline), rounding)
     if y.size <= LARGE and (found.relative_gap > GAP or found.upper <= 0):
         found = _in_integers(K, y, found.p, rounding, deadline)
     if found.upper == 0 and not found.vanishes:
@@ -358,15 +397,13 @@ def _own_doubt(K: Array, largest: float) -> float:
     return float(np.max(np.abs(C - C.T))) + max(-float(sl.eigvalsh(C / 2 + C.T / 2)[0]), 0.0)
 
 
-def nearest_weights(K: Array, y: Array) -> Array:
+def nearest_weights(K: Array, y: Array, deadline: float = math.inf) -> Array:
     """Weights p that float64 finds for the signed kernel: near the best ones where γ² is well above
-    rounding."""
+    rounding, and there is time."""
     size = float(np.max(np.abs(K)))
-    return (
-        nearest_point(y[:, None] * kernel_factor(K / size)).p
-        if size > 0
-        else np.full(y.size, 1 / y.size)
-    )
+    if size == 0 or FACTOR_S * y.size**3 > deadline - time.monotonic():
+        return np.full(y.size, 1 / y.size)
+    return nearest_point(y[:, None] * kernel_factor(K / size), deadline).p
 
 
 def kernel_factor(K: Array) -> Array:

@@ -26,6 +26,9 @@ ON_SUPPORT = 1e-12
 LEAST_UNIT = 1e-9
 """Least unit, relative to the largest entry: HiGHS refuses entries that are too large."""
 EPS = float(np.finfo(float).eps)
+SET_UP_S, INTEGERS_S = 2.5e-7, 1.2e-6
+"""Seconds for each entry in which HiGHS is handed a program, and in which bounds are evaluated in
+integers."""
 EXACT = 1e-6
 """Relative width of a bracket up to which it counts as the number itself; a game whose value is
 zero to rounding has a bound."""
@@ -74,9 +77,10 @@ def l1_max_margin(Z: ArrayLike, *, time_s: float = 60.0) -> Limit[Array]:
     Z = matrix("Z", Z)
     end = time.monotonic() + positive_float("time_s", time_s)
     game = _proposed(Z, end)
-    lower, upper = exact_bounds(Z, game.a, game.p)
+    late = end - time.monotonic() < INTEGERS_S * Z.size
+    lower, upper = (float_bounds if late else exact_bounds)(Z, game.a, game.p)
     residual = 0.0
-    if not _narrow(lower, upper):
+    if not (late or _narrow(lower, upper)):
         found = exact_game(as_integers(Z).entries, end)
         if found is not None:
             game = replace(game, a=shares(found.a), p=shares(found.p))
@@ -124,6 +128,17 @@ def exact_bounds(Z: Array, a: Array, p: Array) -> tuple[float, float]:
     return rounded_down(least), -rounded_down(_exact_least(-Z[rows].T, p[rows]))
 
 
+def float_bounds(Z: Array, a: Array, p: Array) -> tuple[float, float]:
+    """The same with the rounding of float64 taken off, where there is no time for integers."""
+    return _float_least(Z, a), -_float_least(-Z.T, p)
+
+
+def _float_least(part: Array, weights: Array) -> float:
+    size = np.abs(part) @ weights
+    least = float(np.min(part @ weights - (weights.size + 4) * EPS * size))
+    return least / float(np.sum(weights)) - 4 * EPS * abs(least)
+
+
 def _exact_least(part: Array, weights: Array) -> Fraction:
     """The least entry of part·weights/Σweights: in integers for the rows that float64 cannot tell
     from it."""
@@ -161,7 +176,10 @@ def _program(Z: Array, unit: float, deadline: float) -> Game:
             "dual_feasibility_tolerance": tolerance,
         }
         if deadline < math.inf:
-            options["time_limit"] = max(deadline - time.monotonic(), 0.05)
+            left = deadline - time.monotonic() - SET_UP_S * Z.size
+            if left < 0:
+                raise ConvergenceError("linear program: no time to set it up")
+            options["time_limit"] = max(left, 0.05)
         found = apart(
             linprog, cost, rows, np.zeros(n), total, [1.0], bounds, method, options=options
         )

@@ -48,6 +48,8 @@ SPARE = 128
 SLACK = 2
 """The entries are good to SLACK² of their last bit: one is lost in truncation, below one to the
 rounding of root and angle."""
+INTEGERS_S = 8e-7
+"""Seconds for each entry in which the Gram matrix of the inputs is made in integers."""
 EXTRA = 10
 """Bits to which root and angle are worked out beyond the last one kept."""
 GUARD = 30
@@ -154,11 +156,13 @@ def f2_bracket(X: Array, y: Array, activation: str, deadline: float) -> HullBrac
         best = HullBracket(np.full(y.size, 1 / y.size), 0.0, np.inf)
     else:
         best = measured_in_floats(
-            kernel, y, nearest_weights(kernel, y), (16 * X.shape[1] + 80) * UNIT
+            kernel, y, nearest_weights(kernel, y, deadline), (16 * X.shape[1] + 80) * UNIT
         )
     support = np.flatnonzero(best.p)
     wanted = GAP if support.size * y.size <= AFFORDED else EXACT
     if best.relative_gap <= wanted and wanted > GAP:
+        return best
+    if best.upper < np.inf and INTEGERS_S * y.size**2 > deadline - time.monotonic():
         return best
     gram = ArcCosineGram(X, y, activation)
     u = proposal(best.p)

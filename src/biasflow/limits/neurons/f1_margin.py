@@ -28,8 +28,10 @@ from .labelled_inputs import Labelled, read_labelled, without_bias
 from .masters import MarginMaster
 
 EPS = float(np.finfo(float).eps)
-LARGE = 3000
-"""Samples above which the first weights are uniform: the kernel's would take a while."""
+KERNEL = 0.2
+"""Share of the time that the first weights, those of the kernel, may take; uniform ones beyond."""
+ENTRY_S = 2e-7
+"""Seconds for an entry of that kernel."""
 TINY = float(np.finfo(float).smallest_subnormal)
 """What is lost of an entry that underflows, at most."""
 STREAM = 7
@@ -137,7 +139,7 @@ def margin_bracket(
     u = rng.standard_normal((START, rows.shape[1]))
     columns = neurons_along(u).both_ways()
     columns = columns if extra is None else extra.joined(columns)
-    first = first_weights(data) * data.y
+    first = first_weights(data, time_s) * data.y
     master, bracket = MarginMaster(rows, data.y, first), first_bracket(rows, data.y)
 
     def words() -> str:
@@ -222,18 +224,16 @@ def _shortfall(line: LineBracket, data: Labelled) -> float:
     return min(max(float(1 - least / Fraction(line.lower)), 0.0), 1.0) if line.lower > 0 else 0.0
 
 
-def first_weights(data: Labelled) -> Array:
-    """The weights of the kernel max margin: cheap, and near those sought."""
+def first_weights(data: Labelled, time_s: float) -> Array:
+    """The weights of the kernel max margin: cheap, and near those sought; uniform ones where a
+    kernel of so many samples takes longer than its share of the time."""
     from .kernel_classifiers import kernel_of_rows
 
-    kernel = (
-        kernel_of_rows(data.rows, data.rows) if data.y.size <= LARGE else np.full((1, 1), np.inf)
-    )
-    return (
-        nearest_weights(kernel, data.y)
-        if np.all(np.isfinite(kernel))
-        else np.full(data.y.size, 1 / data.y.size)
-    )
+    n, end = data.y.size, time.monotonic() + KERNEL * time_s
+    kernel = kernel_of_rows(data.rows, data.rows) if n**2 * ENTRY_S < KERNEL * time_s else None
+    if kernel is None or not np.all(np.isfinite(kernel)):
+        return np.full(n, 1 / n)
+    return nearest_weights(kernel, data.y, end)
 
 
 def as_limit(bracket: LevelBracket, data: Labelled, gap: float) -> Limit[Particles]:

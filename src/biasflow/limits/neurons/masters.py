@@ -169,6 +169,8 @@ class NormMaster(Master):
             )
             if solution.status == 0:
                 return solution.x, solution.eqlin.marginals
+            if time.monotonic() > deadline:
+                break
         raise ConvergenceError(f"linear program: {solution.message}")
 
 
