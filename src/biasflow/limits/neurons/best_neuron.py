@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -178,13 +179,17 @@ class SearchOracle(Oracle):
             return independent_start(self.rows, targets)
         found = neurons_along(np.vstack([self.rows, -self.rows])).sided(self.rows)
         for _ in range(SPANNING):
-            if time.monotonic() > self.deadline:
+            rays = list(takewhile(self._in_time, (self._random_ray() for _ in range(4 * n))))
+            if not rays:
                 break
-            rays = np.array([self._random_ray() for _ in range(4 * n)])
-            found = found.joined(neurons_along(rays).sided(self.rows)).spanning(self.rows)
+            more = neurons_along(np.array(rays)).sided(self.rows)
+            found = found.joined(more).spanning(self.rows)
             if np.linalg.matrix_rank(found.features(self.rows)) == n:
                 break
         return found.both_ways()
+
+    def _in_time(self, ray: Array) -> bool:
+        return time.monotonic() <= self.deadline
 
     def _random_ray(self) -> Array:
         n, rank = self.rows.shape
