@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array, row_lengths
-from ..._numerics.interrupts import apart, interrupted, stop_flag
+from ..._numerics.deadlines import MOMENT, Deadline
+from ..._numerics.interrupts import apart, stop_flag
 from .columns import Neurons, neurons_along, no_neurons
 from .pair_relaxation import proven_level
 
@@ -276,8 +277,8 @@ def _exact(rows: Array, q: Array, floor: float) -> Answer:
 
 def climbed(rows: Array, q: Array, u: Array, deadline: float = math.inf) -> tuple[Array, Array]:
     """Local maxima of Σq_i(⟨u, c_i⟩)₊ from the unit vectors u, and their values; one start after
-    the other, until the deadline, the first in any case. Starts from where all gradients vanish are
-    left out."""
+    the other, until the deadline, the first at least a step. Starts from where all gradients vanish
+    are left out."""
     return apart(_climbed, rows, q, np.array(u, order="C"), deadline)
 
 
@@ -286,10 +287,13 @@ def _climbed(rows: Array, q: Array, u: Array, deadline: float) -> tuple[Array, A
 
     values, weighted = np.full(len(u), -np.inf), np.abs(q)[:, None] * rows
     convex, zonotope = weighted[q > 0], weighted[q < 0]
-    for k in range(len(u)):
-        values[k : k + 1] = climb(u[k : k + 1], convex, zonotope, stop_flag())
-        if interrupted() or time.monotonic() > deadline:
-            break
+    left = deadline - time.monotonic()
+    clock = Deadline(max(left, MOMENT) if left < math.inf else None)
+    with clock.flag(clock.over) as stop:
+        for k in range(len(u)):
+            values[k : k + 1] = climb(u[k : k + 1], convex, zonotope, stop)
+            if stop[0]:
+                break
     reached = np.isfinite(values)
     return u[reached], values[reached]
 

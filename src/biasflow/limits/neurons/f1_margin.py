@@ -81,8 +81,8 @@ def f1_max_margin(
     gap : float
         Relative gap to reach.
     time_s : float
-        No new round starts after that many seconds (the last program and the rest of a proof come
-        on top, a sixth of it).
+        Seconds for all of it: the rounds take three quarters at most, the last program and a proof
+        the rest.
     key : int
         The same key gives the same result if time does not run out.
     bias : {'append', 'column'}
