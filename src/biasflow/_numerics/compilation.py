@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import sys
 import time
@@ -19,13 +20,15 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
-import numba
-from numba.core import caching, event
-from numba.core.compiler_lock import global_compiler_lock
-
 from .._core.progress import erase
 from .deadlines import Deadline
 from .interrupts import apart, interrupted
+
+apart(importlib.import_module, "numba")  # which, once cut short, cannot be imported again
+
+import numba  # noqa: E402
+from numba.core import caching, event  # noqa: E402
+from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._core.arguments import Array, Index, Mask
 from ..._numerics.compilation import entry, ordered, stamp
+from ..._numerics.interrupts import apart, interrupted, stop_flag
 
 INSIDE = 1e-9
 """Tolerance, relative to ‖c_i‖, on the side of a hyperplane where a candidate must lie; it decides
@@ -28,8 +29,6 @@ ROUNDING = 4 * 2.0**-52
 Σ|q_i|‖c_i‖."""
 DEPENDENT = 1e-14
 """Relative length of what is left of a row after projection below which it counts as dependent."""
-FACES_PER_LOOK = 1e6
-"""Faces visited between two chances to interrupt."""
 ROOM = 4096
 """Candidates kept: the best ones."""
 
@@ -331,7 +330,6 @@ def _arcs(
 
 def _circles(stamp: int) -> Any:
     def circles(
-        count: int,
         chosen: Index,
         C: Array,
         q: Array,
@@ -340,21 +338,21 @@ def _circles(stamp: int) -> Any:
         V: Array,
         S: Array,
         state: Array,
-    ) -> bool:
-        """Walk some great circles, from the chosen one on; False after the last."""
+        stop: Index,
+    ) -> None:
+        """Walk all great circles, from the chosen one on, until `stop` is raised."""
         r = C.shape[1]
         bases, ranks, v = (
             np.zeros((1 << (r - 2), r, r)),
             np.zeros(1 << (r - 2), dtype=np.int64),
             np.zeros(r + 0 * stamp),
         )
-        for _ in range(count):
+        while stop[0] == 0:
             _flats(chosen, C, bases, ranks, v)
             if ranks[-1] == r - 2:
                 _arcs(chosen, C, q, bases, ranks, lengths, U, V, S, state)
             if not _next_subset(chosen, q.size):
-                return False
-        return True
+                break
 
     return circles
 
@@ -364,7 +362,11 @@ circles = entry(_circles(stamp(__file__)))
 
 def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
     """Candidates (u, sign, value) above `floor`, and the maximum, with what rounding may hide. C
-    (n, r) of rank r ≥ 2, no q_i zero. Ctrl-C is heard."""
+    (n, r) of rank r ≥ 2, no q_i zero."""
+    return apart(_walk, C, q, floor)
+
+
+def _walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
     C, q, r = np.ascontiguousarray(C), np.ascontiguousarray(q), C.shape[1]
     U, V, S, state = (
         np.zeros((ROOM, r)),
@@ -375,9 +377,9 @@ def walk(C: Array, q: Array, floor: float) -> tuple[Array, Array, Array, float]:
     chosen, lengths = np.arange(r - 2), np.linalg.norm(C, axis=1)
     state[5] = float(np.abs(q) @ lengths)
     state[3] = ROUNDING * math.sqrt(q.size) * state[5]
-    count = max(1, int(FACES_PER_LOOK / (2 * q.size * 3.0 ** (r - 2))))
-    while circles(count, chosen, C, q, lengths, U, V, S, state):
-        pass
+    circles(chosen, C, q, lengths, U, V, S, state, stop_flag())
+    if interrupted():
+        raise KeyboardInterrupt
     found = int(state[0])
     return U[:found], S[:found], V[:found], float(state[4] + state[3])
 
