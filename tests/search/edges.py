@@ -25,6 +25,7 @@ import numpy as np
 
 import biasflow as bf
 from biasflow._core.trees import leaf_map, leaves
+from biasflow.models import TwoLayerParams
 from biasflow.theory.margin.margin_setting import Scores
 from biasflow.theory.verdicts import Verdict
 
@@ -61,6 +62,10 @@ def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
     if hasattr(model, "dim"):
         model = dataclasses.replace(model, dim=len(columns))
     start = leaf_map(cut_to_columns, problem.start)
+    if isinstance(start, TwoLayerParams):  # balanced neurons stay balanced
+        before, after = (np.linalg.norm(each.W, axis=1) for each in (problem.start, start))
+        if np.allclose(np.abs(start.a), before, rtol=1e-9, atol=0):
+            start = TwoLayerParams(np.sign(start.a) * after, start.W)
     return dataclasses.replace(problem, model=model, data=bf.Dataset(X, y), start=start)
 
 
@@ -108,6 +113,10 @@ def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             lambda: with_data(with_data(problem, X[:, kept], y, kept), X[:1, kept], y[:1]),
         )
     yield "one class", lambda: with_data(problem, X, np.abs(y))
+    yield "the other class", lambda: with_data(problem, X, -np.abs(y))
+    if regression:
+        tied = np.where(np.arange(len(y)) % 2, -1.0, 1.0)
+        yield "labels that tie", lambda: with_data(problem, X, tied)
     if isinstance(problem, bf.MirrorProblem):  # scale is in the potential: that of a network
         network, square = bf.DiagonalNetwork(2), bf.SquareLoss("sum")
         for scale in SCALES:
@@ -122,6 +131,12 @@ def edges(problem: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
                     start=leaf_map(lambda leaf: leaf * (scale / largest), problem.start),
                     log_scale=0.0,
                 ),
+            )
+        if isinstance(problem.start, TwoLayerParams):
+            unit = leaf_map(lambda leaf: leaf / largest, problem.start)
+            yield (
+                "start e^-1000",
+                lambda: dataclasses.replace(problem, start=unit, log_scale=-1000.0),
             )
 
 

@@ -231,7 +231,14 @@ OTHER = (
     ),
     World("B/assumption-2", "labels of equal squares", data_of(y=(0.7, -0.7))),
     World("B/assumption-2", "a zero label", data_of(y=(0.7, 0.0))),
-    World("B/assumption-2", "one sign only", data_of(y=(0.7, 0.5))),
+    World(
+        "B/assumption-2",
+        "an input twice as long, with half the label",
+        data_of(X=lambda X: np.diag([1.0, 2.0, 1, 1, 1, 1])[:2], y=(0.75, -0.375)),
+    ),
+    World(
+        "B/assumption-2", "one sign only", data_of(y=(0.7, 0.5)), "still true", "as it is printed"
+    ),
     World(
         "B/assumption-2",
         "labels one ulp apart",

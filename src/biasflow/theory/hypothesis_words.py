@@ -61,7 +61,11 @@ MEANINGS = {
     "alive": "Otherwise no gradient moves the network.",
     "B/assumption-1": "Inputs of length one, perpendicular to each other; so at most as many "
     "samples as dimensions.",
-    "B/assumption-2": "No label is zero, and one sign of labels is stronger than the other.",
+    "B/assumption-2": "No label is zero, and one sign of labels is stronger than the other, or the "
+    "only one.",
+    "nonzero": "No label is zero.",
+    "moderate": "Labels are below 1e75: larger ones have squares that are no floats.",
+    "two signs": "Some labels are positive and some negative; else there is one group only.",
     "B/assumption-3": "For each sign some neuron is active on every input with a label of that "
     "sign: needs a wide network.",
     "orthogonal": "Inputs perpendicular to each other, of any lengths.",

@@ -45,10 +45,14 @@ def need(found: Found | str | None, gap: float = NARROW) -> Found:
 
 
 def part(name: str, measure: Callable[[], Check | Iterable[Check]]) -> tuple[Check, ...]:
-    """The checks of one part of a claim; a single inconclusive check if the part needs something
-    that was not measured. The other parts of the claim are not affected."""
+    """The checks of one part of a claim, up to the first that needs something that was not
+    measured: an inconclusive check stands for it and what would follow it. The other parts of the
+    claim are not affected."""
+    checks: list[Check] = []
     try:
         found = measure()
-        return (found,) if isinstance(found, Check) else tuple(found)
+        for check in (found,) if isinstance(found, Check) else found:
+            checks.append(check)
     except (Unmeasured, ConvergenceError) as reason:
-        return (unknown_check(name, str(reason)),)
+        checks.append(unknown_check(name, str(reason)))
+    return tuple(checks)

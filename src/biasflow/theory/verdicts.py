@@ -201,7 +201,7 @@ class Check:
         extra = [self.why] if self.why else []
         if self.witness:
             extra.append(f"witness: {self.witness}")
-        if self.sharpness is not None and np.isfinite(self.sharpness):
+        if self.sharpness is not None and 1 <= self.sharpness < np.inf:
             extra.append(f"could be {self.sharpness:.3g} times tighter")
         if self.best_exponent is not None:
             extra.append(f"exponent {self.exponent:.3g}, attained {self.best_exponent:.3g}")

@@ -49,11 +49,14 @@ def variation_norm(params: TwoLayerParams, same_direction: float = 1e-12) -> flo
     kept = (lengths > 0) & (a != 0)
     if not np.any(kept):
         return 0.0
-    c, u = a[kept] * lengths[kept], W[kept] / lengths[kept, None]
-    size = float(np.max(np.abs(c)))
-    lines, masses = _on_lines(u, c / size, same_direction)
+    tops = float(np.max(np.abs(a[kept]))), float(np.max(lengths[kept]))
+    # over the largest: products of tiny weights are below float range
+    c, u = (a[kept] / tops[0]) * (lengths[kept] / tops[1]), W[kept] / lengths[kept, None]
+    share = float(np.max(np.abs(c)))
+    c, size = c / share, share * tops[0] * tops[1]
+    lines, masses = _on_lines(u, c, same_direction)
     columns = (np.abs(masses)[:, None] * lines)[masses != 0].T
-    v = (c / size) @ u
+    v = c @ u
     if columns.shape[1]:
         v = v - columns @ lsq_linear(columns, v, bounds=(-1, 1), method="bvls", tol=1e-14).x
     return size * (float(np.sum(np.abs(masses))) + float(np.linalg.norm(v)))

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..._core.arguments import Array
-from ..._core.results import Limit
+from ..._core.results import Limit, Trajectory
 from ...flows import saddle_limit
 from ...models import TwoLayerParams
 from ..evidence import Evidence
+from ..unmeasured import Unmeasured, need
 from .reference_networks import given_network
 from .relu_setting import LabelCluster, Setting, distance, row_norms, unit_rows
 
@@ -38,15 +39,26 @@ def _predicted(s: Setting) -> Limit[TwoLayerParams]:
     return saddle_limit(s.problem.data, s.unit)
 
 
+def relative_error(flow: Trajectory, smallest: float) -> float:
+    """The largest error of a neuron over its own size along a flow; `smallest`: the least of these
+    sizes. NaN if that is zero and the flow's error is known over the largest neuron only."""
+    if "relative" in flow.stats:
+        return float(np.max(flow.stats["relative"]))
+    # keeps logarithms of norms: its error is relative neuron by neuron
+    if flow.stats.get("method") == "events":
+        return float(np.max(flow.error)) / float(np.max(np.abs(flow.final.W)))
+    return float(np.max(flow.error)) / smallest if smallest > 0 else float("nan")
+
+
 class Course:
     """A trajectory seen through B's phases."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self.evidence, self.flow, self.setting = (
-            evidence,
-            evidence.trajectory,
-            Setting(evidence.network),
-        )
+        self.evidence, self.setting = evidence, Setting(evidence.network)
+
+    @cached_property
+    def flow(self) -> Trajectory:
+        return need(self.evidence.trajectory)
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -119,22 +131,15 @@ class Course:
         if "relative" in self.flow.stats:
             k = int(np.clip(np.searchsorted(self.flow.times, t), 1, len(self.flow.times) - 1))
             return float(np.max(self.flow.stats["relative"][k - 1 : k + 1])) + ROUNDING
-        # keeps logarithms of norms: its error is relative neuron by neuron
-        if self.flow.stats.get("method") == "events":
-            return (
-                float(np.max(self.flow.error)) / float(np.max(np.abs(self.flow.final.W))) + ROUNDING
-            )
-        smallest = float(np.min(np.linalg.norm(self.at(t).W, axis=1)))
-        return (
-            float(np.max(self.flow.error)) / smallest + ROUNDING if smallest > 0 else float("nan")
-        )
+        return relative_error(self.flow, float(np.min(row_norms(self.at(t).W)))) + ROUNDING
 
-    def grown(self, cluster: LabelCluster, level: float) -> float | None:
-        """When u_± first reaches a level, or None where it never does."""
+    def grown(self, cluster: LabelCluster, level: float) -> float:
+        """When u_± first reaches a level."""
         times = self.flow.times
         reached = np.flatnonzero(cluster.size(self.flow.states) >= level)
         if reached.size == 0:
-            return None
+            name = "+" if cluster is self.setting.first else "−"
+            raise Unmeasured(f"u_{name} never reaches {level / cluster.capacity:.4g} of its size")
         k = int(reached[0])
         if k == 0:
             return float(times[0])
@@ -148,42 +153,36 @@ class Course:
         )
 
     @cached_property
-    def t2(self) -> float | str:
-        """End of the second phase, u_+ = n‖D_+‖ − λ^{ε/5}, or why there is none."""
+    def t2(self) -> float:
+        """End of the second phase, u_+ = n‖D_+‖ − λ^{ε/5}."""
         s = self.setting
         return self._ended(s.first, s.power(1 / 5), "λ^{ε/5}", "n‖D_+‖", 0.0)
 
     @cached_property
-    def t3(self) -> float | str:
-        """End of the third phase, u_− = n‖D_−‖ − λ^{ε/29}, or why there is none."""
-        s, t2 = self.setting, self.t2
-        if isinstance(t2, str):
-            if s.power(1 / 5) >= ROUNDING * s.n * s.first.rate:
-                return t2
-            t2 = 0.0  # λ is so small that t₂ is not seen: the second cluster grows later anyway
-        return self._ended(s.second, s.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", t2)
+    def t3(self) -> float:
+        """End of the third phase, u_− = n‖D_−‖ − λ^{ε/29}."""
+        s = self.setting
+        # if λ is so small that t₂ is not seen, the second cluster grows later anyway
+        seen = s.power(1 / 5) >= ROUNDING * s.n * s.first.rate
+        least = self.t2 if seen else 0.0
+        return self._ended(s.second, s.power(1 / 29), "λ^{ε/29}", "n‖D_−‖", least)
 
     def _ended(
         self, cluster: LabelCluster, missing: float, power: str, size: str, least: float
-    ) -> float | str:
+    ) -> float:
         s = self.setting
         level = s.n * cluster.rate - missing
         if level <= 0:
-            return (
+            raise Unmeasured(
                 f"{power} = {missing:.2g} exceeds {size} = {s.n * cluster.rate:.2g}: λ is not "
                 "below B's λ*, which is not explicit"
             )
         if missing < ROUNDING * level:
-            return (
+            raise Unmeasured(
                 f"{power} = {missing:.2g} is below what the flow is known to: λ is too small "
                 "for the printed powers to be seen"
             )
-        t = self.grown(cluster, level)
-        return (
-            f"Σ‖w_j‖² of a cluster never reaches {size} − {power}"
-            if t is None
-            else max(t, s.time(s.epsilon, cluster), least)
-        )
+        return max(self.grown(cluster, level), s.time(s.epsilon, cluster), least)
 
     def others(self, params: TwoLayerParams, *clusters: LabelCluster) -> float:
         """The largest ‖w_j‖ outside the clusters."""

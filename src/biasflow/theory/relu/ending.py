@@ -19,7 +19,8 @@ from ..._core.results import Trajectory
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import Unmeasured, need, part
+from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import Course
 from .landscape import quotient
@@ -79,17 +80,22 @@ def _late(course: Course, begin: float) -> tuple[Any, list[TwoLayerParams], Any]
 
 def _thm2(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
-    s, flow, best = course.setting, course.flow, course.limit.value
-    final = Check(
-        "final loss over its start",
-        float(flow.loss[-1] / flow.loss[0]),
-        "<=",
-        1e-18,
-        null=1.0,
-        **course.notes,
+    flow, best = course.flow, course.limit.value
+    return (
+        Check(
+            "final loss over its start",
+            float(flow.loss[-1] / flow.loss[0]),
+            "<=",
+            1e-18,
+            null=1.0,
+            **course.notes,
+        ),
+        *part("‖θ(t) − θ*‖ from t₃ on", lambda: _from_t3(course, best)),
     )
-    if isinstance(course.t3, str):
-        return (final, unknown_check("‖θ(t) − θ*‖ from t₃ on", course.t3))
+
+
+def _from_t3(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
+    s, flow = course.setting, course.flow
     times, states, losses = _late(course, course.t3)
     size = float(np.sqrt(squared_norm(best)))
     error = max(course.error(course.t3), course.error(course.end)) * size
@@ -104,7 +110,6 @@ def _thm2(evidence: Evidence) -> tuple[Check, ...]:
         / size
     )
     return (
-        final,
         Check(
             "largest ‖θ(t) − θ*‖ from t₃ on",
             far,
@@ -160,14 +165,16 @@ def _rem1(evidence: Evidence) -> tuple[Check, ...]:
     """From the first state of the flow where the criterion is met, with a μ that is known; then one
     neuron, for the factor."""
     course = Course(evidence)
+    alone = "how far one neuron moves where L ≤ μr² alone is asked for"
+    return (
+        *part("4L(θ₀)/(μr²) where the criterion is met", lambda: _criterion(course)),
+        *part(alone, lambda: _one_neuron(evidence)),
+    )
+
+
+def _criterion(course: Course) -> tuple[Check, ...]:
     s = course.setting
-    found = _first_met(course)
-    if isinstance(found, str):
-        return (
-            unknown_check("4L(θ₀)/(μr²) where the criterion is met", found),
-            *_one_neuron(evidence),
-        )
-    begin, radius, mu = found
+    begin, radius, mu = _first_met(course)
     times, states, losses = _late(course, begin)
     error = 4 * course.error(begin)
     speeds = (
@@ -219,16 +226,13 @@ def _rem1(evidence: Evidence) -> tuple[Check, ...]:
             null=float(mu * (times[-1] - times[0])),
             **course.notes,
         ),
-        *_one_neuron(evidence),
     )
 
 
-def _first_met(course: Course) -> tuple[float, float, float] | str:
-    """When the criterion is first met, with the radius and μ; or why it never is."""
+def _first_met(course: Course) -> tuple[float, float, float]:
+    """When the criterion is first met, with the radius and μ."""
     s = course.setting
     grown = course.grown(s.second, s.n * s.second.rate / 2)
-    if grown is None:
-        return "the second cluster never grows to half of n‖D_−‖"
     for k in np.flatnonzero(
         (course.flow.times >= grown)
         & (course.flow.loss >= LEAST_DIFFERENCED_LOSS * course.flow.loss[0])
@@ -239,7 +243,7 @@ def _first_met(course: Course) -> tuple[float, float, float] | str:
             mu = least_constant(s, state, float(radius))
             if FACTOR * loss <= mu * radius**2 * (1 - 1e-6):
                 return t, float(radius), mu
-    return "at no time of the flow a ball satisfies it"
+    raise Unmeasured("at no time of the flow a ball satisfies it")
 
 
 def _one_neuron(evidence: Evidence) -> tuple[Check, ...]:
@@ -253,9 +257,7 @@ def _one_neuron(evidence: Evidence) -> tuple[Check, ...]:
         SquareLoss("half-mean"),
         TwoLayerParams(np.array([size]), np.array([[size]])),
     )
-    flow = witness_flow(problem, time_s=evidence.time_left / 4)
-    if isinstance(flow, str):
-        return (unknown_check("how far one neuron moves where L ≤ μr² alone is asked for", flow),)
+    flow = need(witness_flow(problem, time_s=evidence.time_left / 4))
     left = (y - size**2) ** 2 / 2
 
     def needed(factor: float) -> float:

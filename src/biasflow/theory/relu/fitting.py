@@ -16,7 +16,8 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ...models import TwoLayerParams
 from ..evidence import Evidence
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import Unmeasured, part
+from ..verdicts import Check, Claim, Kind
 from .course import Course
 from .relu_examples import orthonormal_family, orthonormal_problem
 from .relu_hypotheses import ASSUMED, CROSSED, SMALL_START
@@ -51,25 +52,22 @@ def left_over(
 def _eq19(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
     s = course.setting
+    left = "largest |h|‖D‖ or ‖h_⊥‖ of "
+    first, second = f"{left}(19), from t_{{+1}} to t₂", f"{left}(26), from t_{{−1}} to t₃"
+    growth = "least of u_+'/u_+ minus the bound (20), over ‖D_+‖, from t_{+1} to t₂"
+    kept = "largest ‖D_+^t‖ from t₂ to t₃ (proof of Lemma 11)"
     return (
-        _left(course, s.first, course.t2, 2.0, "(19), from t_{+1} to t₂"),
-        _left(course, s.second, course.t3, 3.0, "(26), from t_{−1} to t₃"),
-        _growth(course),
-        _kept(course),
+        *part(first, lambda: _left(course, s.first, course.t2, 2.0, first)),
+        *part(second, lambda: _left(course, s.second, course.t3, 3.0, second)),
+        *part(growth, lambda: _growth(course, growth)),
+        *part(kept, lambda: _kept(course, kept)),
     )
 
 
-def _left(
-    course: Course, cluster: LabelCluster, end: float | str, factor: float, name: str
-) -> Check:
+def _left(course: Course, cluster: LabelCluster, end: float, factor: float, name: str) -> Check:
     """The time at which the bound is tightest, or most exceeded."""
     s = course.setting
-    quantity = (
-        f"largest |h|‖D‖ or ‖h_⊥‖ of {name}, at most (u/n)√(2h/‖D‖) + "
-        f"{factor**2:g}mc²λ^{{2ε}}; over ‖D‖"
-    )
-    if isinstance(end, str):
-        return unknown_check(quantity, end)
+    quantity = f"{name}, at most (u/n)√(2h/‖D‖) + {factor**2:g}mc²λ^{{2ε}}; over ‖D‖"
     found = []
     for t in np.linspace(s.time(s.epsilon, cluster), end, TIMES):
         state = course.at(float(t))
@@ -91,13 +89,10 @@ def _left(
     return Check(quantity, worst, "==", 0.0, bound, size=1.0, null=null, **course.notes)
 
 
-def _growth(course: Course) -> Check:
+def _growth(course: Course, quantity: str) -> Check:
     """(20): u_+'/u_+ ≥ 2(‖D_+‖ − λ^{ε/2})(1 − 2√(2/‖D_+‖)λ^{ε/4} − 4λ^{ε/2}/(‖D_+‖ − λ^{ε/2}) −
     u_+/(n‖D_+‖)) up to t₂."""
     s = course.setting
-    quantity = "least of u_+'/u_+ minus the bound (20), over ‖D_+‖, from t_{+1} to t₂"
-    if isinstance(course.t2, str):
-        return unknown_check(quantity, course.t2)
     rate, half, quarter = s.first.rate, s.power(1 / 2), s.power(1 / 4)
     lost = 2 * np.sqrt(2 / rate) * quarter + 4 * half / (rate - half)
     if (
@@ -105,9 +100,7 @@ def _growth(course: Course) -> Check:
         or lost >= 1
         or 4 * len(s.unit.a) * s.c**2 * s.power(2) > np.sqrt(2 * rate) * quarter
     ):
-        return unknown_check(
-            quantity, f"λ^(ε/4) = {quarter:.2g}: λ is not below B's λ*, which is not explicit"
-        )
+        raise Unmeasured(f"λ^(ε/4) = {quarter:.2g}: λ is not below B's λ*, which is not explicit")
     step = DIFFERENCE / rate / s.speed
     least, null = np.inf, np.inf
     for t in np.linspace(s.time(s.epsilon, s.first) + 2 * step, course.t2, TIMES):
@@ -125,12 +118,9 @@ def _log_size(course: Course, t: float) -> float:
     return float(np.max(logs) + 0.5 * np.log(np.sum(np.exp(2 * (logs - np.max(logs))))))
 
 
-def _kept(course: Course) -> Check:
+def _kept(course: Course, quantity: str) -> Check:
     """The first labels stay fitted all the way, not at t₃ alone."""
     s = course.setting
-    quantity = "largest ‖D_+^t‖ from t₂ to t₃ (proof of Lemma 11)"
-    if isinstance(course.t2, str) or isinstance(course.t3, str):
-        return unknown_check(quantity, course.t2 if isinstance(course.t2, str) else str(course.t3))
     times = np.linspace(course.t2, course.t3, TIMES)
     largest = max(
         float(np.linalg.norm(left_over(s, s.first, course.at(float(t)))[0])) for t in times

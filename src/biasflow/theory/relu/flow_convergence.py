@@ -12,7 +12,8 @@ from ..._core.results import Trajectory
 from ...models import TwoLayerParams
 from ..evidence import Evidence
 from ..fits import fitted_exponent
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import need, part
+from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import IDLE_FACTOR, Course
 from .reference_networks import kernel_interpolator, rescaled
@@ -40,6 +41,7 @@ CONVERGED_LOSS = 1e-18
 NORM_ERROR = 1e-9
 """Relative error of a norm, beyond what the flow states: rounding, and the residual of 1e-10 that
 is left."""
+GAP_EXPONENT = "exponent of that gap in λ, other powers taken out"
 QUOTIENT_ERROR = 1e-9
 """Relative error of quotients of sums over neurons."""
 
@@ -47,7 +49,16 @@ QUOTIENT_ERROR = 1e-9
 def _thm1(evidence: Evidence) -> tuple[Check, ...]:
     """L → 0, and the norm gap to 2n(‖D_+‖ + ‖D_−‖) against λ: at the problem's own, and the
     exponent it has."""
-    course = Course(evidence)
+    s = Setting(evidence.network)
+    given = () if evidence.given_limit is None else _limit(evidence)
+    return (
+        *part("loss and norm at the end of the flow", lambda: _end(Course(evidence))),
+        *part(GAP_EXPONENT, lambda: gap_exponent(evidence, s, s)),
+        *given,
+    )
+
+
+def _end(course: Course) -> tuple[Check, ...]:
     s, flow = course.setting, course.flow
     error = 4 * course.error(course.end) + NORM_ERROR
     gap = squared_norm(flow.final) / s.least_norm - 1
@@ -61,7 +72,7 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
         * 4
         / IDLE_FACTOR
     )
-    checks = [
+    return (
         Check(
             "final loss over its start",
             float(flow.loss[-1] / flow.loss[0]),
@@ -90,15 +101,12 @@ def _thm1(evidence: Evidence) -> tuple[Check, ...]:
             exponent=2 * s.slowest,
             **course.notes,
         ),
-    ]
-    given = () if evidence.given_limit is None else _limit(evidence)
-    return (*checks, gap_exponent(evidence, s, s), *given)
+    )
 
 
 def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     """The exponent over several λ against 2(1−κ). signed: the same with the signs that idle neurons
     take, which make their κ."""
-    quantity = "exponent of that gap in λ, other powers taken out"
     logs = np.array(
         sorted(
             {
@@ -112,8 +120,6 @@ def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     if decades < DECADES:
         return _mass_exponent(evidence, s, signed, MASS_LOGS)
     runs = _runs(evidence, s, logs)
-    if isinstance(runs, str):
-        return unknown_check(quantity, runs)
     gaps = np.array([squared_norm(run.final) / s.least_norm - 1 for run in runs])
     errors = np.array(
         [4 * float(run.error[-1]) / float(np.max(np.abs(run.final.W))) + NORM_ERROR for run in runs]
@@ -128,7 +134,7 @@ def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     slope, spread, _ = fitted_exponent(np.exp(expected * logs), gaps / others, relative)
     error = expected * (spread + _taken(signed, runs))
     return Check(
-        quantity,
+        GAP_EXPONENT,
         expected * slope,
         "==",
         expected,
@@ -138,17 +144,10 @@ def gap_exponent(evidence: Evidence, s: Setting, signed: Setting) -> Check:
     )
 
 
-def _runs(evidence: Evidence, s: Setting, logs: Array) -> list[Trajectory] | str:
-    """The problem's flows from these log λ, or why there are none."""
-    runs = []
-    for log_scale in logs:
-        run = witness_flow(
-            rescaled(s.problem, log_scale=float(log_scale)), time_s=evidence.time_left / 4
-        )
-        if isinstance(run, str):
-            return run
-        runs.append(run)
-    return runs
+def _runs(evidence: Evidence, s: Setting, logs: Array) -> list[Trajectory]:
+    """The problem's flows from these log λ."""
+    starts = [rescaled(s.problem, log_scale=float(log_scale)) for log_scale in logs]
+    return [need(witness_flow(start, time_s=evidence.time_left / 4)) for start in starts]
 
 
 def _mass_exponent(
@@ -156,7 +155,7 @@ def _mass_exponent(
     s: Setting,
     signed: Setting,
     logs: Array,
-    runs: list[Trajectory] | str | None = None,
+    runs: list[Trajectory] | None = None,
 ) -> Check:
     """Where the gap is below the errors, or seen over few decades only: that of what it is made of,
     known relative to itself."""
@@ -168,8 +167,6 @@ def _mass_exponent(
     if idle.size == 0:
         return _no_gap(evidence, s)
     runs = _runs(evidence, s, logs) if runs is None else runs
-    if isinstance(runs, str):
-        return unknown_check(quantity, runs)
     masses = np.array([squared_norm(_only(run.final, idle)) for run in runs])
     errors = [
         2 * float(run.stats["relative"][-1]) if "relative" in run.stats else float("nan")
@@ -196,14 +193,9 @@ def _no_gap(evidence: Evidence, s: Setting) -> Check:
     from any small λ."""
     scale = LARGEST_SCALE * float(np.sqrt(np.max(np.abs(s.y))))
     quantity = f"‖θ∞‖² over its least, minus one, from λ = {scale:.2g}: there are no idle neurons"
-    runs = _runs(evidence, s, np.log([scale]))
-    if isinstance(runs, str):
-        return unknown_check(quantity, runs)
-    gap, size = (
-        squared_norm(runs[0].final) / s.least_norm - 1,
-        float(np.max(np.abs(runs[0].final.W))),
-    )
-    error = 4 * float(runs[0].error[-1]) / size + NORM_ERROR
+    (run,) = _runs(evidence, s, np.log([scale]))
+    gap, size = squared_norm(run.final) / s.least_norm - 1, float(np.max(np.abs(run.final.W)))
+    error = 4 * float(run.error[-1]) / size + NORM_ERROR
     # what of w(0) is across D_± stays, and moves |a|: both are of size λ
     left = 2 * scale**2 * squared_norm(s.unit) / s.least_norm
     return Check(quantity, gap, "<=", left, error, witness="∇L followed in the weights")

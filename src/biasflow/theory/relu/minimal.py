@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..._core.arguments import Array
-from ..._core.problems import Dataset
+from ..._core.problems import Dataset, Problem
 from ..._core.results import Limit
-from ...errors import BiasflowError
 from ...limits import kkt_point, min_norm_interpolator, variation_norm
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
+from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .reference_networks import (
@@ -28,9 +28,9 @@ from .relu_examples import ordinary_family, ordinary_problem, planar_family, pla
 from .relu_hypotheses import (
     ALIVE,
     ANY_LENGTHS,
-    ASSUMPTION_2,
     FITS,
     LABELLED,
+    MODERATE,
     NETWORK,
     ORTHOGONAL,
     SMALL_START,
@@ -52,15 +52,12 @@ ASCENT_ERROR = 1e-6
 """By how much an ascent may miss the largest response, relatively."""
 
 
-def _least(evidence: Evidence) -> Limit[TwoLayerParams] | str:
+def _least(evidence: Evidence) -> Limit[TwoLayerParams]:
     """The interpolator of least norm: what was handed in, else what the solver says."""
     data = evidence.network.data
-    try:
-        return given_network(evidence) or min_norm_interpolator(
-            data.X, data.y, time_s=evidence.time_left / 4
-        )
-    except BiasflowError as reason:
-        return str(reason)
+    return given_network(evidence) or need(
+        min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4), SOLVER_ERROR
+    )
 
 
 def misfit(params: TwoLayerParams, data: Dataset) -> float:
@@ -112,51 +109,58 @@ def _prop1(evidence: Evidence) -> tuple[Check, ...]:
         ),
         _only_these(s, multipliers),
     ]
-    found = _least(evidence)
-    if isinstance(found, str):
-        checks.append(unknown_check("least ‖θ‖² by the solver", found))
-    else:
-        checks.append(
-            Check(
-                "least ‖θ‖² by the solver over the same",
-                squared_norm(found.value) / s.least_norm,
-                "==",
-                1.0,
-                SOLVER_ERROR,
-                witness=summed,
-            )
-        )
-        checks.append(
-            Check(
-                "its largest |h(x_k) − y_k| over max|y|",
-                misfit(found.value, data),
-                "==",
-                0.0,
-                SOLVER_ERROR,
-                witness=summed,
-            )
-        )
-    lazy = kernel_interpolator(s.problem)
-    null = None if lazy is None else squared_norm(lazy) / s.least_norm
-    quantity = "least ‖θ‖² by columns, a sample given twice, over the same"
-    try:
-        twice = min_norm_interpolator(
+    columns = "least ‖θ‖² by columns, a sample given twice, over the same"
+    return (
+        *checks,
+        *part("least ‖θ‖² by the solver", lambda: _by_the_solver(evidence, s)),
+        *part(columns, lambda: _by_columns(columns, evidence, s)),
+    )
+
+
+def _by_the_solver(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
+    found, summed = _least(evidence), "h and ‖θ‖² summed over neurons"
+    return (
+        Check(
+            "least ‖θ‖² by the solver over the same",
+            squared_norm(found.value) / s.least_norm,
+            "==",
+            1.0,
+            SOLVER_ERROR,
+            witness=summed,
+        ),
+        Check(
+            "its largest |h(x_k) − y_k| over max|y|",
+            misfit(found.value, s.problem.data),
+            "==",
+            0.0,
+            SOLVER_ERROR,
+            witness=summed,
+        ),
+    )
+
+
+def _by_columns(quantity: str, evidence: Evidence, s: Setting) -> Check:
+    """A sample given twice keeps the solver from the closed form."""
+    twice = need(
+        min_norm_interpolator(
             np.vstack([s.X, s.X[:1]]), np.append(s.y, s.y[0]), time_s=evidence.time_left / 4
-        )
-        checks.append(
-            Check(
-                quantity,
-                twice.objective / s.least_norm,
-                "==",
-                1.0,
-                GENERATION_ERROR,
-                witness="column generation",
-                null=null,
-            )
-        )
-    except BiasflowError as reason:
-        checks.append(unknown_check(quantity, str(reason)))
-    return tuple(checks)
+        ),
+        GENERATION_ERROR,
+    )
+    return Check(
+        quantity,
+        twice.objective / s.least_norm,
+        "==",
+        1.0,
+        GENERATION_ERROR,
+        witness="column generation",
+        null=_excess(kernel_interpolator(s.problem), s.least_norm),
+    )
+
+
+def _excess(network: TwoLayerParams | None, least: float) -> float | None:
+    """‖θ‖² of a network over the least, if there is one."""
+    return None if network is None else squared_norm(network) / least
 
 
 def _only_these(s: Setting, multipliers: Array) -> Check:
@@ -191,13 +195,17 @@ def two_neurons(s: Setting) -> TwoLayerParams:
 
 
 def _eq8(evidence: Evidence) -> tuple[Check, ...]:
-    """Least ½‖θ‖² against least mass: by a linear program over directions, and by weak duality;
-    then norms of other networks."""
-    p = evidence.network
-    X, y, found = p.data.X, p.data.y, _least(evidence)
-    if isinstance(found, str):
-        return (unknown_check("least ½‖θ‖² of an interpolator", found),)
-    half, gap = squared_norm(found.value) / 2, max(SOLVER_ERROR, found.certificate.gap)
+    """Least ½‖θ‖² against least mass, and norms of other networks."""
+    return (
+        *part("least ½‖θ‖² of an interpolator", lambda: _least_mass(evidence)),
+        *_norms(evidence.network),
+    )
+
+
+def _least_mass(evidence: Evidence) -> tuple[Check, ...]:
+    """By a linear program over directions, and by weak duality."""
+    p, found = evidence.network, _least(evidence)
+    X, y, half = p.data.X, p.data.y, squared_norm(found.value) / 2
     summed = "h and ‖θ‖² summed over neurons"
     checks = [
         Check(
@@ -216,14 +224,14 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
                 "least mass over the least ½‖θ‖²", "the network that was handed in is zero"
             ),
         )
-    checks.append(_dual(p.data, found, half, gap))
+    checks.append(_dual(p.data, found, half))
     units, excess = directions(X)
     lengths = np.linalg.norm(found.value.W, axis=1)
     own = found.value.W[lengths > 0] / lengths[lengths > 0, None]
     program = least_mass(X, y, units if np.isfinite(excess) else np.vstack([units, own]))
     quantity = "least Σ|c_j| over a grid of directions, over the least ½‖θ‖²"
     lazy = kernel_interpolator(p)
-    null = None if lazy is None or half == 0 else variation_norm(lazy) / half
+    mass = None if lazy is None else variation_norm(lazy) / half
     if program is None:
         checks.append(unknown_check(quantity, "the linear program finds no measure that fits"))
     elif np.isfinite(excess):
@@ -234,24 +242,28 @@ def _eq8(evidence: Evidence) -> tuple[Check, ...]:
                 size,
                 "==",
                 1.0,
-                excess + PROGRAM_ERROR + gap,
+                excess + PROGRAM_ERROR + SOLVER_ERROR,
                 witness="a linear program over the circle",
-                null=null,
+                null=mass,
             )
         )
     else:
-        error = PROGRAM_ERROR + gap
+        error = PROGRAM_ERROR + SOLVER_ERROR
         witness = f"a linear program over {len(units)} random directions and the minimiser's own"
         checks.append(
             Check(quantity, program[0] / half, ">=", 1.0 - 2 * error, error, witness=witness)
         )
     checks.append(_own_norm(found.value, half))
     checks += _stronger(p.data, found.value, half)
-    checks += _norms(evidence, half)
-    return tuple(checks)
+    quantity = "variation norm of an interpolator from kernels over the least ½‖θ‖²"
+    if mass is None:
+        return (*checks, unknown_check(quantity, "random features find none"))
+    least = 1 - 2 * SOLVER_ERROR  # on a line all interpolators have one norm
+    witness = "an interpolator found without the norm"
+    return (*checks, Check(quantity, mass, ">=", least, SOLVER_ERROR, witness=witness))
 
 
-def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float, gap: float) -> Check:
+def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float) -> Check:
     """⟨y, λ⟩ over the largest response of λ bounds every mass from below."""
     quantity = "⟨y, λ⟩/max|Σλ_k(⟨u, x_k⟩)_+| over the least ½‖θ‖²"
     multipliers = found.stats.get("multipliers")
@@ -259,9 +271,7 @@ def _dual(data: Dataset, found: Limit[TwoLayerParams], half: float, gap: float) 
         return unknown_check(quantity, "the limit that was handed in has no multipliers")
     response = largest_response(data.X, np.asarray(multipliers), found.value.W)
     value = float(data.y @ np.asarray(multipliers)) / response / half if response > 0 else 0.0
-    return Check(
-        quantity, value, "==", 1.0, ASCENT_ERROR + gap, witness="ascent from many directions"
-    )
+    return Check(quantity, value, "==", 1.0, ASCENT_ERROR, witness="ascent from many directions")
 
 
 def _own_norm(params: TwoLayerParams, half: float) -> Check:
@@ -312,11 +322,9 @@ def _stronger(data: Dataset, params: TwoLayerParams, half: float) -> list[Check]
     ]
 
 
-def _norms(evidence: Evidence, half: float) -> list[Check]:
-    """‖h‖_{F1} ≤ ½‖θ‖², at the start and for unbalanced copies of it; and at least the least for
-    another interpolator."""
-    p = evidence.network
-    a, W = p.start
+def _norms(problem: Problem) -> list[Check]:
+    """‖h‖_{F1} ≤ ½‖θ‖², at the start, over its size, and for an unbalanced copy of it."""
+    a, W = Setting(problem).unit
     checks = []
     for name, factor in (("the start", 1.0), ("the start with a doubled and w halved", 2.0)):
         params = TwoLayerParams(factor * a, W / factor)
@@ -338,47 +346,37 @@ def _norms(evidence: Evidence, half: float) -> list[Check]:
                 "Σ|a_j|‖w_j‖ over ½‖θ‖²", mass / size, "<=", 1 + 2 * SUM_ERROR, SUM_ERROR, **notes
             )
         )
-    quantity = "variation norm of an interpolator from kernels over the least ½‖θ‖²"
-    lazy = kernel_interpolator(p)
-    if lazy is None:
-        checks.append(unknown_check(quantity, "random features find none"))
-    else:
-        checks.append(
-            Check(
-                quantity,
-                variation_norm(lazy) / half,
-                ">=",
-                1 - 2 * SOLVER_ERROR,  # on a line all interpolators have one norm
-                SOLVER_ERROR,
-                witness="an interpolator found without the norm",
-            )
-        )
     return checks
 
 
 def _kkt(evidence: Evidence) -> tuple[Check, ...]:
-    """The KKT residual at the minimiser and at the flow's end, by the solver's multipliers and by
+    """The KKT residual at the flow's end and at the minimiser, by the solver's multipliers and by
     λ_k = y_k/(n‖D_±‖)."""
     course = Course(evidence)
-    s = course.setting
-    data, found = s.problem.data, _least(evidence)
-    lazy = kernel_interpolator(s.problem)
+    lazy, data = kernel_interpolator(evidence.network), evidence.network.data
     null = None if lazy is None else kkt_point(lazy, data).residual
-    multipliers = s.multipliers
+    return (
+        *part("KKT residual of the flow's end", lambda: _at_the_end(course, null)),
+        *part("KKT residual of the minimiser", lambda: _at_the_minimiser(evidence, null)),
+    )
+
+
+def _at_the_end(course: Course, null: float | None) -> tuple[Check, ...]:
+    s, multipliers = course.setting, course.setting.multipliers
+    data = s.problem.data
     size = float(np.sqrt(s.least_norm))
     allowed = 2 * (
         np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))) / size + course.idle
     )
     error = 4 * course.error(course.end) + 1e-8
     end = course.flow.final
-    formula = "λ_k = y_k/(n‖D_±‖) put into (36), (37)"
     notes: dict[str, Any] = {
         "log_base": s.log_scale,
         "exponent": s.slowest,
         "null": null,
         **course.notes,
     }
-    checks = [
+    return (
         Check(
             "KKT residual of the flow's end: what idle neurons leave",
             kkt_point(end, data).residual,
@@ -395,12 +393,14 @@ def _kkt(evidence: Evidence) -> tuple[Check, ...]:
             error,
             **notes,
         ),
-    ]
-    if isinstance(found, str):
-        return (*checks, unknown_check("KKT residual of the minimiser", found))
-    best = found.value
+    )
+
+
+def _at_the_minimiser(evidence: Evidence, null: float | None) -> tuple[Check, ...]:
+    s = Setting(evidence.network)
+    best, data, multipliers = _least(evidence).value, s.problem.data, s.multipliers
+    formula = "λ_k = y_k/(n‖D_±‖) put into (36), (37)"
     return (
-        *checks,
         Check(
             "KKT residual of the minimiser",
             kkt_point(best, data).residual,
@@ -449,7 +449,7 @@ prop1 = Claim(
     "neurons along D_+ and −D_− and"
     " by no others; on orthogonal ones V_± = Σ_±y_kx_k/‖x_k‖² stands for nD_±.",
     "B, Proposition 1 (as printed for normalised inputs)",
-    (NETWORK, LABELLED, ORTHOGONAL, ASSUMPTION_2),
+    (NETWORK, LABELLED, ORTHOGONAL, MODERATE),
     ordinary_problem,
     _prop1,
     Kind.UNIQUENESS,

@@ -31,7 +31,8 @@ from ..._core.results import Trajectory
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
 from ..fits import exponent_check
-from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
+from ..unmeasured import Unmeasured, need, part
+from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem
 from ..witness import witness_flow
 from .relaxations import few_problem
 from .relu_examples import pairs_family
@@ -61,6 +62,7 @@ EXCESS_LEFT = 0.1
 that for all of them."""
 LEAST_SIZE = 1e-3
 """Size of a neuron at the end, over the largest, from which on it does."""
+EXCESS = "‖θ∞‖² over the least of orthonormal inputs, minus one, without S_{+,1}"
 GRADIENTS = "∇L followed in the weights"
 
 
@@ -120,18 +122,11 @@ def _nearly(evidence: Evidence) -> tuple[Check, ...]:
     sizes = row_norms(s.unit.W)
     leads = [int(cluster.neurons[np.argmax(sizes[cluster.neurons])]) for cluster in s.clusters]
     runs = _Runs(evidence, s, np.array([*leads, *(each.neuron for each in lack)]))
-    try:
-        return (
-            *_joining(s, runs, lack),
-            *_threshold(s, runs, lack),
-            *_without(s, evidence, leads[1]),
-        )
-    except _Missing as missing:
-        return (unknown_check("flows on nearly orthogonal inputs", str(missing)),)
-
-
-class _Missing(Exception):
-    """A flow that could not be followed."""
+    return (
+        *part("flows at δ ≫ λ^κ", lambda: _joining(s, runs, lack)),
+        *part("flows around δ*", lambda: _threshold(s, runs, lack)),
+        *part(EXCESS, lambda: _without(s, evidence, leads[1])),
+    )
 
 
 class _Runs:
@@ -143,12 +138,10 @@ class _Runs:
 
     def __call__(self, delta: float, log_scale: float) -> Trajectory:
         if (delta, log_scale) not in self.kept:
-            flow = witness_flow(
-                _problem(self.s, self.neurons, delta, log_scale), time_s=self.evidence.time_left / 4
+            problem = _problem(self.s, self.neurons, delta, log_scale)
+            self.kept[delta, log_scale] = need(
+                witness_flow(problem, time_s=self.evidence.time_left / 4)
             )
-            if isinstance(flow, str):
-                raise _Missing(flow)
-            self.kept[delta, log_scale] = flow
         return self.kept[delta, log_scale]
 
     def share(self, flow: Trajectory, i: int, cluster: LabelCluster) -> float:
@@ -278,17 +271,13 @@ def _opened(quantity: str, flow: Trajectory, some: bool) -> Check:
 def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
     """Without S_{+,1}: of each of its labels the neuron outside that grows fastest on it, and one
     of the other cluster."""
-    quantity = "‖θ∞‖² over the least of orthonormal inputs, minus one, without S_{+,1}"
     chosen = {second}
     for k in np.flatnonzero(s.first.sign * s.y > 0):
         active = [(growth, j) for j, i, growth in s.growths if i == 0 and s.unit.W[j] @ s.X[k] > 0]
         if not active:
-            return [
-                unknown_check(
-                    quantity,
-                    f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label",
-                )
-            ]
+            raise Unmeasured(
+                f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"
+            )
         chosen.add(max(active)[1])
     runs = _Runs(evidence, s, np.array(sorted(chosen)))
     shift = float(np.log(LONE_CLUSTER_SCALE) + np.log(np.max(np.abs(s.y))) / 2)
@@ -325,7 +314,7 @@ def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
         _opened(f"gates that open again without S_{{+,1}} at {below}", flows[1], False),
         _opened(f"gates that open again without S_{{+,1}} at {above}", flows[2], True),
         Check(
-            f"{quantity}, at {below}, over δ = 0",
+            f"{EXCESS}, at {below}, over δ = 0",
             alike / none,
             "==",
             1.0,
@@ -334,7 +323,7 @@ def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
             null=well / none,
         ),
         Check(
-            f"{quantity}, at ten times the largest δ*, over δ = 0",
+            f"{EXCESS}, at ten times the largest δ*, over δ = 0",
             well / none,
             "<=",
             EXCESS_LEFT,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..evidence import Evidence
+from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .relu_examples import ordinary_family, ordinary_problem
-from .relu_hypotheses import ANY_LENGTHS, CROSSED, SMALL_START
+from .relu_hypotheses import ANY_LENGTHS, CROSSED, SMALL_START, TWO_SIGNS
+from .relu_setting import LabelCluster
 from .three_phases import GRADIENT
 
 
@@ -21,56 +25,51 @@ def _timeline(evidence: Evidence) -> tuple[Check, ...]:
     for i, (cluster, low, high, name) in enumerate(
         ((s.first, *s.ends[:2], "first"), (s.second, *s.ends[2:], "second"))
     ):
-        middle = course.grown(cluster, cluster.capacity / 2)
-        if middle is None:
-            checks.append(
-                unknown_check(
-                    f"midpoint of the {name} growth",
-                    "the cluster never grows to half of what fits its labels",
-                )
-            )
-            continue
-        late = (middle - course.middle(i)) * s.speed * cluster.rate
-        error = 4 * course.error(middle)
-        spread = error / (s.speed * cluster.rate)
-        null = (
-            (s.time(1.0, s.second if i == 0 else s.first) - course.middle(i))
-            * s.speed
-            * cluster.rate
+        checks += part(
+            f"midpoint of the {name} growth",
+            functools.partial(_midpoint, course, i, cluster, low, high, name),
         )
-        checks += [
-            Check(
-                f"midpoint of the {name} growth over the end of its phase",
-                middle / high,
-                "<=",
-                1.0,
-                spread / high,
-                **course.notes,
-            ),
-            Check(
-                f"midpoint of the {name} growth over its start",
-                middle / low,
-                ">=",
-                1.0,
-                spread / low,
-                **course.notes,
-            ),
-            Check(
-                "the same minus −ln λ/‖D‖ + ln(n‖D‖/ΣC²)/(2‖D‖), times ‖D‖"
-                if cluster.growth.logistic
-                else (
-                    "the same minus that of one neuron that turns from D to Σy_kx_k/‖x_k‖², "
-                    "times ‖D‖"
-                ),
-                late,
-                "==",
-                0.0,
-                error + course.idle,
-                null=null,
-                **course.notes,
-            ),
-        ]
     return tuple(checks)
+
+
+def _midpoint(
+    course: Course, i: int, cluster: LabelCluster, low: float, high: float, name: str
+) -> tuple[Check, ...]:
+    """When a cluster has half its size: between the times of its phase, and when exactly."""
+    s, middle = course.setting, course.grown(cluster, cluster.capacity / 2)
+    late = (middle - course.middle(i)) * s.speed * cluster.rate
+    error = 4 * course.error(middle)
+    spread = error / (s.speed * cluster.rate)
+    other = s.time(1.0, s.second if i == 0 else s.first)
+    return (
+        Check(
+            f"midpoint of the {name} growth over the end of its phase",
+            middle / high,
+            "<=",
+            1.0,
+            spread / high,
+            **course.notes,
+        ),
+        Check(
+            f"midpoint of the {name} growth over its start",
+            middle / low,
+            ">=",
+            1.0,
+            spread / low,
+            **course.notes,
+        ),
+        Check(
+            "the same minus −ln λ/‖D‖ + ln(n‖D‖/ΣC²)/(2‖D‖), times ‖D‖"
+            if cluster.growth.logistic
+            else "the same minus that of one neuron that turns from D to Σy_kx_k/‖x_k‖², times ‖D‖",
+            late,
+            "==",
+            0.0,
+            error + course.idle,
+            null=(other - course.middle(i)) * s.speed * cluster.rate,
+            **course.notes,
+        ),
+    )
 
 
 def _u_plus(evidence: Evidence) -> tuple[Check, ...]:
@@ -78,7 +77,7 @@ def _u_plus(evidence: Evidence) -> tuple[Check, ...]:
     against that of one neuron."""
     course = Course(evidence)
     s, checks = course.setting, []
-    for i, (cluster, name) in enumerate(zip(s.clusters, ("u_+", "u_−"), strict=True)):
+    for i, (cluster, name) in enumerate(zip(s.clusters, ("u_+", "u_−"), strict=False)):
         capacity, rate, middle = cluster.capacity, 2 * cluster.rate * s.speed, course.middle(i)
         t = middle + np.linspace(-6, 6, 41) / rate
         curve, full = (
@@ -108,7 +107,7 @@ timeline = Claim(
     "The first cluster grows between −ε ln λ/‖D_−‖ and −(1+3ε)ln λ/‖D_+‖, the second between "
     "−(1−ε)ln λ/‖D_−‖ and −(1+3rε)ln λ/‖D_−‖; both midpoints are known exactly.",
     "B, Figure 1; inputs of any lengths",
-    (*ANY_LENGTHS, SMALL_START, CROSSED),
+    (*ANY_LENGTHS, TWO_SIGNS, SMALL_START, CROSSED),
     ordinary_problem,
     _timeline,
     Kind.FLOW,

@@ -3,6 +3,7 @@ the start."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -14,12 +15,13 @@ from ..._core.results import Trajectory
 from ...data import orthonormal
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
+from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .flow_convergence import CONVERGED_LOSS, NORM_ERROR
 from .reference_networks import rescaled
 from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family
-from .relu_hypotheses import ASSUMED, ASSUMPTION_1, ASSUMPTION_2, LABELLED, NETWORK
+from .relu_hypotheses import ASSUMED, ASSUMPTION_1, LABELLED, NETWORK, NONZERO, TWO_SIGNS
 from .relu_setting import Setting, squared_norm, unit_rows
 from .remarks import _directions, likelihood
 from .three_phases import GRADIENT
@@ -160,27 +162,23 @@ def _saddles(evidence: Evidence) -> tuple[Check, ...]:
     larger starts: one."""
     s = Setting(rescaled(evidence.network, DEEP_SCALE))
     rate = max(cluster.rate for cluster in s.clusters) * s.speed
-    quantity = "falls of the loss with Assumption 3"
-    whole = witness_flow(s.problem, time_s=evidence.time_left / 4)
-    if isinstance(whole, str):
-        check = unknown_check(quantity, whole)
-    else:
-        times, outputs = _outputs(whole, rate)
-        apart = -s.log_scale * (1 / s.second.rate - 1 / s.first.rate) * s.second.rate
-        apart = min(apart, _spread(s, times, outputs))
-        check = (
-            unknown_check(quantity, f"the clusters grow within {apart:.1f}/‖D_−‖ of one another")
-            if apart < GROWTHS_APART
-            else Check(
-                quantity,
-                float(growths(s.problem, outputs)),
-                "==",
-                2.0,
-                witness=GRADIENTS,
-                null=0.0,
-            )
-        )
-    return (check, *_larger(evidence, s, rate), *_kinks(evidence, s, rate))
+    two, kinks = "falls of the loss with Assumption 3", "falls of the loss over kinks at the end"
+    return (
+        *part(two, lambda: _two_falls(evidence, s, rate, two)),
+        *part("falls of the loss from larger starts", lambda: _larger(evidence, s, rate)),
+        *part(kinks, lambda: _kinks(evidence, s, rate, f"{kinks}, without Assumption 3")),
+    )
+
+
+def _two_falls(evidence: Evidence, s: Setting, rate: float, quantity: str) -> Check:
+    whole = need(witness_flow(s.problem, time_s=evidence.time_left / 4))
+    times, outputs = _outputs(whole, rate)
+    apart = -s.log_scale * (1 / s.second.rate - 1 / s.first.rate) * s.second.rate
+    apart = min(apart, _spread(s, times, outputs))
+    if apart < GROWTHS_APART:
+        raise Unmeasured(f"the clusters grow within {apart:.1f}/‖D_−‖ of one another")
+    count = float(growths(s.problem, outputs))
+    return Check(quantity, count, "==", 2.0, witness=GRADIENTS, null=0.0)
 
 
 def _spread(s: Setting, times: Array, outputs: Array) -> float:
@@ -201,7 +199,7 @@ def per_label(s: Setting) -> float:
     return 2 * float(np.sum(np.abs(s.y) / s.lengths)) / s.least_norm - 1
 
 
-def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
+def _larger(evidence: Evidence, s: Setting, rate: float) -> Iterator[Check]:
     """λ√m of a few hundredths, and a hundred times less: no saddle between growths that are close
     to one another, and a norm that is nearly the least.
 
@@ -210,24 +208,20 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
     falls as λ^{1−κ} or faster.
     """
     scale = NEAR_ONE * float(np.sqrt(np.max(np.abs(s.y)) / len(s.start.a)))
-    checks: list[Check] = []
     gaps, errors = [], []
     for factor in (1.0, DEEPER_FACTOR):
         name = f"λ√m = {NEAR_ONE * factor:.2g}√max|y|"
-        flow = witness_flow(rescaled(s.problem, factor * scale), time_s=evidence.time_left / 4)
-        if isinstance(flow, str):
-            return [*checks, unknown_check(f"falls of the loss from {name}", flow)]
+        start = rescaled(s.problem, factor * scale)
+        flow = need(witness_flow(start, time_s=evidence.time_left / 4))
         falls = f"falls of the loss from {name}"
         times, outputs = _outputs(flow, rate)
         spread = _spread(s, times, outputs)
         if spread <= GROWTHS_TOGETHER:
             count = float(growths(s.problem, outputs))
-            checks.append(Check(falls, count, "==", 1.0, witness=GRADIENTS, null=2.0))
+            yield Check(falls, count, "==", 1.0, witness=GRADIENTS, null=2.0)
         else:
             late = f"{spread:.1f}/‖D_±‖ after the first" if np.isfinite(spread) else "never"
-            checks.append(
-                unknown_check(falls, f"a label is half fitted {late}: a saddle may lie between")
-            )
+            yield unknown_check(falls, f"a label is half fitted {late}: a saddle may lie between")
         gaps.append(squared_norm(flow.final) / s.least_norm - 1)
         errors.append(4 * float(flow.error[-1]) / float(np.max(np.abs(flow.final.W))) + NORM_ERROR)
     other = per_label(s)
@@ -236,45 +230,37 @@ def _larger(evidence: Evidence, s: Setting, rate: float) -> list[Check]:
         "neuron for each label"
     )
     if other < 1e-3:
-        checks.append(unknown_check(quantity, "there is one label of each sign"))
+        yield unknown_check(quantity, "there is one label of each sign")
     else:
         # neurons that are off keep what they start with, which is no choice of the flow
         kept = squared_norm(rescaled(s.problem, scale).first_state) / s.least_norm
-        checks.append(
-            Check(
-                quantity,
-                gaps[0] / other,
-                "<=",
-                NEARER_SHARE,
-                (errors[0] + kept) / other,
-                witness=GRADIENTS,
-                null=1.0,
-            )
+        yield Check(
+            quantity,
+            gaps[0] / other,
+            "<=",
+            NEARER_SHARE,
+            (errors[0] + kept) / other,
+            witness=GRADIENTS,
+            null=1.0,
         )
     quantity = "exponent in λ of that excess, from there to a hundredth of it, over 1 − κ"
     if gaps[1] <= 10 * errors[1]:
-        return [
-            *checks,
-            unknown_check(quantity, f"the excess is {gaps[1]:.1g}, too small to be seen"),
-        ]
+        yield unknown_check(quantity, f"the excess is {gaps[1]:.1g}, too small to be seen")
+        return
     unit = -np.log(DEEPER_FACTOR) * s.slowest
     error = sum(error / gap for error, gap in zip(errors, gaps, strict=True)) / unit
-    checks.append(
-        Check(
-            quantity,
-            float(np.log(gaps[0] / gaps[1])) / unit,
-            ">=",
-            1.0,
-            error,
-            witness=GRADIENTS,
-            null=0.0,
-        )
+    yield Check(
+        quantity,
+        float(np.log(gaps[0] / gaps[1])) / unit,
+        ">=",
+        1.0,
+        error,
+        witness=GRADIENTS,
+        null=0.0,
     )
-    return checks
 
 
-def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
-    quantity = "falls of the loss over kinks at the end, without Assumption 3"
+def _kinks(evidence: Evidence, s: Setting, rate: float, quantity: str) -> tuple[Check, ...]:
     outside = np.setdiff1d(
         np.arange(len(s.start.a)), np.concatenate([cluster.neurons for cluster in s.clusters])
     )
@@ -282,18 +268,13 @@ def _kinks(evidence: Evidence, s: Setting, rate: float) -> tuple[Check, ...]:
     own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
-        return (
-            unknown_check(
-                quantity,
-                f"nobody outside the clusters is active on x_{k} with the sign of its label",
-            ),
+        raise Unmeasured(
+            f"nobody outside the clusters is active on x_{k} with the sign of its label"
         )
     problem = Problem(
         TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept
     )
-    flow = witness_flow(problem, time_s=evidence.time_left / 3)
-    if isinstance(flow, str):
-        return (unknown_check(quantity, flow),)
+    flow = need(witness_flow(problem, time_s=evidence.time_left / 3))
     kinks = _directions(flow.final)
     apart = _separation(flow, s)
     fall = Check(
@@ -375,7 +356,7 @@ width = Claim(
     "Assumption 3 holds with probability 1 − (1−p)^m − (1−q)^m + (1−p−q)^m, p, q = 2^{−1−n_±}: for "
     "one half the width doubles with each label of a sign, and as m → ∞ it is one.",
     "B, §2.2 and §3.2, the overparameterisation regime",
-    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
+    (NETWORK, LABELLED, ASSUMPTION_1, NONZERO, TWO_SIGNS),
     orthonormal_problem,
     _width,
     Kind.PROBABILITY,
@@ -386,11 +367,12 @@ width = Claim(
 )
 saddles = Claim(
     "B/saddles",
-    "Without Assumption 3 the flow leaves one saddle per kink and ends with more than two kinks; "
-    "with it, two. From larger starts, λ√m of 0.05 or 0.0005 times √max|y|, one where every label "
-    f"is half fitted within {GROWTHS_TOGETHER:.1f}/‖D_±‖ of the first: none is between. From there "
-    "‖θ∞‖² is, up to what the start brings, nearer to its least than to that of a neuron for each "
-    "label, with an excess that falls as λ^{1−κ} or faster.",
+    "With Assumption 3 the loss falls twice: the flow leaves two saddles. Without it the flow ends "
+    "with more than two kinks, and the loss falls once for each. From larger starts, with λ√m 0.05 "
+    "or 0.0005 times √max|y|, the loss falls once, past no saddle on the way, if every label is "
+    f"half fitted within {GROWTHS_TOGETHER:.1f}/‖D_±‖ of the first. From the larger of these "
+    "starts ‖θ∞‖² is, up to what the start brings, nearer to its least than to that of a network "
+    "with a neuron for each label, and its excess falls as λ^{1−κ} or faster.",
     "B, §3.2, overparameterisation and scale of initialisation",
     ASSUMED,
     few_problem,

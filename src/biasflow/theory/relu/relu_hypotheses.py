@@ -101,19 +101,31 @@ def weights(X: Any) -> Any:
     return np.where(np.abs(squares - 1) <= ORTHONORMAL_TOLERANCE, 1.0, squares)
 
 
+def _moderate(problem: Any) -> str | None:
+    top = np.max(np.abs(problem.data.y))
+    if top <= LARGEST_LABEL:
+        return None
+    return f"labels of {top:.1g} have squares that are no floats; take other units"
+
+
+def _nonzero(problem: Any) -> str | None:
+    zero = np.flatnonzero(problem.data.y == 0)
+    return f"y_{int(zero[0])} = 0" if zero.size else None
+
+
 def _labels(problem: Any) -> str | None:
-    y = problem.data.y
-    if np.any(y == 0):
-        return f"y_{int(np.flatnonzero(y == 0)[0])} = 0"
-    if np.max(np.abs(y)) > LARGEST_LABEL:
-        return (
-            f"labels of {np.max(np.abs(y)):.1g} have squares that are no floats; take other units"
-        )
-    squares = y**2 * weights(problem.data.X)
+    failure = _nonzero(problem) or _moderate(problem)
+    if failure is not None:
+        return failure
+    y, squares = problem.data.y, problem.data.y**2 * weights(problem.data.X)
     up, down = float(np.sum(squares[y > 0])), float(np.sum(squares[y < 0]))
-    if up == 0 or down == 0:
-        return "all labels have one sign: there is one cluster only"
     return None if up != down else "both signs have the same Σy_k²‖x_k‖²: ‖D_+‖ = ‖D_−‖"
+
+
+def _two_signs(problem: Any) -> str | None:
+    y = problem.data.y
+    one = np.all(y > 0) or np.all(y < 0)
+    return "all labels have one sign: there is one cluster only" if one else None
 
 
 def _cones(problem: Any) -> str | None:
@@ -153,13 +165,17 @@ def idle_size(s: Setting) -> float:
 
 
 def _apart(problem: Any) -> str | None:
-    found = Setting(problem).power(1)
-    if found <= PHASES_APART:
+    """A cluster has grown when λ has become its size, not one: windows of −ε ln λ have to be long
+    against the difference too."""
+    s = Setting(problem)
+    size = max(abs(float(np.log(cluster.capacity))) / 2 for cluster in s.clusters)
+    allowed = PHASES_APART * float(np.exp(-size))
+    if s.epsilon * s.log_scale <= np.log(allowed):
         return None
-    needed = np.log(PHASES_APART) / Setting(problem).epsilon / np.log(10)
+    needed = np.log(allowed) / s.epsilon / np.log(10)
     return (
-        f"λ^ε = {found:.2g}, needs at most {PHASES_APART:g}: B's phases are not apart yet, below λ "
-        f"= 1e{needed:.0f} they are"
+        f"λ^ε = {s.power(1):.2g}, needs at most {allowed:.2g}: B's phases are not apart yet, below "
+        f"λ = 1e{needed:.0f} they are"
     )
 
 
@@ -205,6 +221,9 @@ ASSUMPTION_2 = Hypothesis(
     "y_k ≠ 0, and ‖D_+‖ ≠ ‖D_−‖: Σ_{y>0}y²‖x‖² ≠ Σ_{y<0}y²‖x‖²",
     on_problem(_labels),
 )
+MODERATE = Hypothesis("moderate", "labels have squares that are floats", on_problem(_moderate))
+NONZERO = Hypothesis("nonzero", "y_k ≠ 0", on_problem(_nonzero))
+TWO_SIGNS = Hypothesis("two signs", "labels of both signs occur", on_problem(_two_signs))
 ASSUMPTION_3 = Hypothesis("B/assumption-3", "S_{+,1} and S_{−,1} are not empty", on_problem(_cones))
 SMALL_START = Hypothesis(
     "small",
@@ -212,9 +231,13 @@ SMALL_START = Hypothesis(
     on_problem(_small),
 )
 CROSSED = Hypothesis(
-    "apart", "λ^ε ≤ 1e-2: B's phases are apart (B's λ* is not explicit)", on_problem(_apart)
+    "apart",
+    "λ^ε ≤ 1e-2·min(√u_±, 1/√u_±) with the final u_±: B's phases are apart (B's λ* is not explicit)",
+    on_problem(_apart),
 )
 TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", on_problem(_tiny))
-ASSUMED = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, BALANCED, ASSUMPTION_3)
+ASSUMED = (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, TWO_SIGNS, BALANCED, ASSUMPTION_3)
+"""What statements about both clusters assume: B's Assumption 2 alone admits labels of one sign."""
 ANY_LENGTHS = (NETWORK, LABELLED, ORTHOGONAL, ASSUMPTION_2, BALANCED, ASSUMPTION_3)
-"""The same for statements that need no normalisation of the inputs."""
+"""The same for statements on the end of the flow, with one cluster or two and inputs of any
+lengths."""

@@ -76,10 +76,10 @@ class Setting:
         self.lengths = np.linalg.norm(self.X, axis=1)
 
     @cached_property
-    def clusters(self) -> tuple[LabelCluster, LabelCluster]:
-        """The two clusters, the one that grows first in front."""
-        both = [self._cluster(sign) for sign in (1.0, -1.0)]
-        return (both[0], both[1]) if both[0].rate >= both[1].rate else (both[1], both[0])
+    def clusters(self) -> tuple[LabelCluster, ...]:
+        """The cluster of each sign of labels that occurs, the one that grows first in front."""
+        found = [self._cluster(sign) for sign in (1.0, -1.0) if np.any(sign * self.y > 0)]
+        return tuple(sorted(found, key=lambda cluster: -cluster.rate))
 
     def _cluster(self, sign: float) -> LabelCluster:
         wanted = sign * self.y > 0
@@ -195,16 +195,19 @@ class Setting:
         add to T, and what labels of the other sign exceed while their cluster turns adds to ‖D_A‖.
         offsets: in B's clock, of the first and second cluster.
         """
-        sizes = np.zeros(len(self.start.a))
+        signs = [cluster.sign for cluster in self.clusters]
+        alone = ~np.isin(np.sign(self.unit.a), signs)  # no label has their sign: they only shrink
+        sizes = np.where(alone, row_norms(self.unit.W) * self.scale, 0.0)
         for j, i, growth in self.growths:
-            cluster, other = self.clusters[i], self.clusters[1 - i]
+            cluster = self.clusters[i]
+            others = [each.growth for each in self.clusters if each is not cluster]
             time = float(offsets[i]) + cluster.growth.delay(self._active(j, cluster))
             start = float(np.log(np.linalg.norm(self.unit.W[j])))
             log_size = (
                 start
                 + (1 - growth) * self.log_scale
                 + growth * cluster.rate * time
-                + other.growth.overshoot
+                + sum(other.overshoot for other in others)
             )
             sizes[j] = np.exp(log_size)
         return sizes
@@ -237,16 +240,17 @@ class Setting:
     def least_norm(self) -> float:
         """2(‖V_+‖ + ‖V_−‖), the least ‖θ‖² of an interpolator: 2n(‖D_+‖ + ‖D_−‖) on orthonormal
         inputs (B, Proposition 1)."""
-        return 2 * (self.first.capacity + self.second.capacity)
+        return 2 * sum(cluster.capacity for cluster in self.clusters)
 
     @property
     def multipliers(self) -> Array:
         """λ_k = y_k/(κ_k²‖V_±‖), which are y_k/(n‖D_±‖) on orthonormal inputs: the dual of least
         norm (B, App. C)."""
-        up, down = (
-            cluster.capacity for cluster in sorted(self.clusters, key=lambda cluster: -cluster.sign)
-        )
-        return np.asarray(self.y / self.lengths**2 / np.where(self.y > 0, up, down))
+        found = np.zeros(self.n)
+        for cluster in self.clusters:
+            own = cluster.sign * self.y > 0
+            found[own] = self.y[own] / self.lengths[own] ** 2 / cluster.capacity
+        return found
 
 
 def row_norms(W: Array) -> Array:

@@ -19,9 +19,10 @@ WORDS = {
         "much is lost.",
     ),
     "B/assumption-2": Words(
-        "No label is zero, and the two signs do not balance",
+        "No label is zero, and the two signs are not of the same strength",
         "Every label has a sign, and positive and negative labels differ in their total strength, "
-        "so that one group is learnt before the other.",
+        "so that one group is learnt before the other. Labels of one sign satisfy it: there is "
+        "one group then.",
         "Holds for almost all data; where both groups are of the same strength they are learnt at "
         "the same time, and the phases below cannot be told apart.",
     ),
@@ -173,8 +174,10 @@ WORDS = {
     ),
     "B/thm2": Words(
         "From the third phase on the flow stays near the solution and converges exponentially",
-        "After the third phase the flow stays in a small ball around the solution and the loss "
-        "falls exponentially, at least at the strength of the weaker labels.",
+        "After the third phase the flow stays balanced and within a power of the size of the start "
+        "of the solution, a power so small that the ball may be a third of the solution at a start "
+        "of 1e-250, and the loss falls exponentially, at least at the strength of the weaker "
+        "labels.",
         "Completes the proof that the plateau before was the last one.",
     ),
     "B/rem1": Words(

@@ -15,7 +15,8 @@ from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
 from ..fits import CONFIDENCE
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import Unmeasured, need, part
+from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import Course
 from .reference_networks import directions, least_mass
@@ -24,8 +25,8 @@ from .relu_hypotheses import (
     ALIVE,
     ASSUMED,
     ASSUMPTION_1,
-    ASSUMPTION_2,
     LABELLED,
+    MODERATE,
     NETWORK,
     SMALL_START,
 )
@@ -44,40 +45,47 @@ SAME_KINK = 1e-4
 """1 − cosine up to which two neurons have one kink."""
 LEAST_SIZE = 1e-3
 """Size of a neuron over the largest from which on its kink is counted."""
+LINEAR = "least variation norm on Figure 2's data over the linear interpolator's"
+OBLIQUE = "a neuron on inputs that are not orthogonal"
 
 
 def _prop2(evidence: Evidence) -> tuple[Check, ...]:
-    """One neuron whose product with x_k falls to zero: Euler steps with σ'(0) = σ₀, on the way
-    there and from zero on.
+    """One neuron whose product with x_k, the only input that it is active on, falls to zero: Euler
+    steps with σ'(0) = σ₀, on the way there and from zero on.
 
     A solution comes to zero at some τ and can neither fall nor rise from there: below zero it
     stands still, above it falls. So it rests, with velocity zero, while the field at zero is σ₀
     times that of the positive side.
     """
     s = Setting(evidence.network)
-    k = int(np.flatnonzero(s.first.sign * s.y < 0)[0])
-    w = np.sqrt(s.first.rate) * 0.1 * (s.X[np.flatnonzero(s.first.sign * s.y > 0)[0]] + s.X[k])
-    start = TwoLayerParams(np.array([s.first.sign * np.linalg.norm(w)]), w[None])
-    problem = Problem(TwoLayer(1, s.X.shape[1]), s.problem.data, SquareLoss("half-mean"), start)
-    span = 4 * s.n / float(np.min(np.abs(s.y)))
-    flow = witness_flow(problem, t1=span, time_s=evidence.time_left / 2)
-    if isinstance(flow, str):
-        return (unknown_check("one neuron whose gate on x_k closes", flow),)
+    return (
+        *part("one neuron whose gate on x_k closes", lambda: _closing(evidence, s)),
+        *part("the flow with σ'(0) = 0", lambda: _converse(evidence, s)),
+        *part(OBLIQUE, lambda: _oblique(evidence)),
+    )
+
+
+def _closing(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
+    k = int(np.argmax(np.abs(s.y)))
+    # a coordinate more, in which all inputs are zero, keeps ‖w‖ from falling with ⟨w, x_k⟩
+    data = Dataset(np.column_stack([s.X, np.zeros(s.n)]), s.y)
+    w = np.append(2 * s.X[k] - np.sum(s.X, axis=0), 1.0)
+    w *= 0.1 * np.sqrt(s.first.rate) / np.linalg.norm(w)
+    start = TwoLayerParams(-np.sign(s.y[k : k + 1]) * np.linalg.norm(w), w[None])
+    problem = Problem(TwoLayer(1, data.d), data, SquareLoss("half-mean"), start)
+    span = 4 * s.n / abs(float(s.y[k]))
+    x = data.X[k]
+    flow = need(witness_flow(problem, t1=span, time_s=evidence.time_left / 2))
     closing = [event for event in flow.events if event.sample == k]
     if len(closing) != 1 or closing[0].kind != "off":
-        return (
-            unknown_check(
-                "one neuron whose gate on x_k closes",
-                f"it has {len(closing)} events there, needs one that closes",
-            ),
-        )
+        raise Unmeasured(f"it has {len(closing)} events there, needs one that closes")
     tau, size = closing[0].time, float(np.linalg.norm(w))
-    before = flow.at(tau * (1 - 1e-6)).W[0] @ s.X[k]
+    before = flow.at(tau * (1 - 1e-6)).W[0] @ x
     falling = -float(before) / (1e-6 * tau)  # per unit of time, from the flow itself
     sunk = [_euler(problem, k, span, steps) / (span / steps * abs(falling)) for steps in STEPS]
     zero = flow.at(tau)
-    resting = TwoLayerParams(zero.a, zero.W - (zero.W @ s.X[k])[:, None] * s.X[k])
-    after = max(abs(float(flow.at(t).W[0] @ s.X[k])) for t in np.linspace(tau, span, 9)[1:]) / size
+    resting = TwoLayerParams(zero.a, zero.W - (zero.W @ x)[:, None] * x)
+    after = max(abs(float(flow.at(t).W[0] @ x)) for t in np.linspace(tau, span, 9)[1:]) / size
     euler, gradient = "Euler steps", "∇L followed in the weights"
     checks = [
         Check(
@@ -107,7 +115,7 @@ def _prop2(evidence: Evidence) -> tuple[Check, ...]:
     ]
     for gate in (1.0, 0.5, 0.0):
         moved = _step(problem, resting, 1e-6 * tau, gate, k)
-        velocity = float(moved.W[0] @ s.X[k]) / (1e-6 * tau) / abs(falling)
+        velocity = float(moved.W[0] @ x) / (1e-6 * tau) / abs(falling)
         what = f"velocity of an Euler step from zero with σ'(0) = {gate:g}, over that speed" + (
             "" if gate else ": it rests"
         )
@@ -123,7 +131,7 @@ def _prop2(evidence: Evidence) -> tuple[Check, ...]:
                 witness=euler,
             )
         )
-    return (*checks, *_converse(evidence, s), *_oblique(evidence))
+    return tuple(checks)
 
 
 def _converse(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
@@ -174,13 +182,10 @@ def _oblique(evidence: Evidence) -> tuple[Check, ...]:
     X, y = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([-1.0, 1.0])
     start = TwoLayerParams(np.array([0.3]), np.array([[0.05, np.sqrt(0.09 - 0.0025)]]))
     problem = Problem(TwoLayer(1, 2), Dataset(X, y), SquareLoss("half-mean"), start)
-    flow = witness_flow(problem, t1=1.0, time_s=evidence.time_left / 4)
-    quantity = "a neuron on inputs that are not orthogonal"
-    if isinstance(flow, str):
-        return (unknown_check(quantity, flow),)
+    flow = need(witness_flow(problem, t1=1.0, time_s=evidence.time_left / 4))
     sliding = [event.time for event in flow.events if event.kind == "slide in"]
     if not sliding:
-        return (unknown_check(quantity, "it does not slide"),)
+        raise Unmeasured("it does not slide")
     state = flow.at(sliding[0])
     on_kink = TwoLayerParams(state.a, state.W * (0.0, 1.0))
     speeds = [
@@ -190,7 +195,7 @@ def _oblique(evidence: Evidence) -> tuple[Check, ...]:
     law, later = "(39) at one state", [flow.at(t).W[0] for t in np.linspace(sliding[0], 1.0, 9)[1:]]
     return (
         Check(
-            f"{quantity}: velocity across the kink where σ' = 0, over a",
+            f"{OBLIQUE}: velocity across the kink where σ' = 0, over a",
             speeds[0],
             ">=",
             1e-2,
@@ -199,7 +204,7 @@ def _oblique(evidence: Evidence) -> tuple[Check, ...]:
             witness=law,
         ),
         Check(
-            f"{quantity}: the same where σ' = 1",
+            f"{OBLIQUE}: the same where σ' = 1",
             speeds[1],
             "<=",
             -1e-2,
@@ -208,7 +213,7 @@ def _oblique(evidence: Evidence) -> tuple[Check, ...]:
             witness=law,
         ),
         Check(
-            f"{quantity}: how far it gets from the kink after it came there, over ‖w‖",
+            f"{OBLIQUE}: how far it gets from the kink after it came there, over ‖w‖",
             max(abs(float(w[0])) / float(np.linalg.norm(w)) for w in later),
             "==",
             0.0,
@@ -246,29 +251,26 @@ def _euler(problem: Problem, k: int, span: float, steps: int) -> float:
 def _remarks(evidence: Evidence) -> tuple[Check, ...]:
     """§3.2: Assumption 3 is needed; how likely it is; and the linear interpolator of Figure 2."""
     s = Setting(evidence.network)
-    return (*_without(evidence, s), _likelihood(s), _linear())
+    return (
+        *part("the end of the flow without S_{+,1}", lambda: _without(evidence, s)),
+        _likelihood(s),
+        *part(LINEAR, _linear),
+    )
 
 
 def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
     """The same flow without S_{+,1}, where the neurons that are left can fit the labels one by
     one."""
-    quantity = "the end of the flow without S_{+,1}"
     outside = np.setdiff1d(np.arange(len(s.unit.a)), s.first.neurons)
     kept = TwoLayerParams(s.unit.a[outside], s.unit.W[outside])
     own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
-        return (
-            unknown_check(
-                quantity, f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"
-            ),
-        )
+        raise Unmeasured(f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label")
     problem = Problem(
         TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept, s.log_scale
     )
-    flow = witness_flow(problem, time_s=evidence.time_left / 3)
-    if isinstance(flow, str):
-        return (unknown_check(quantity, flow),)
+    flow = need(witness_flow(problem, time_s=evidence.time_left / 3))
     gradient = "∇L followed in the weights"
     excess = squared_norm(flow.final) / s.least_norm - 1
     with_it = float(_directions(evidence.trajectory.final))
@@ -374,11 +376,10 @@ def _linear() -> Check:
     data = two_points()
     linear = 2 * float(np.linalg.norm(np.linalg.solve(data.X, data.y)))
     found = least_mass(data.X, data.y, directions(data.X)[0])
-    quantity = "least variation norm on Figure 2's data over the linear interpolator's"
     if found is None:
-        return unknown_check(quantity, "the linear program finds no measure that fits")
+        raise Unmeasured("the linear program finds no measure that fits")
     return Check(
-        quantity,
+        LINEAR,
         found[0] / linear,
         "<=",
         1.0,
@@ -394,7 +395,7 @@ prop2 = Claim(
     "= 0: with σ'(0) ≠ 0 a pre-activation that falls to zero can neither rest nor go on; with "
     "σ'(0) = 0 it rests, and norms do not blow up. On other inputs there may be none at all.",
     "B, Proposition 2 (with a sign corrected in its proof, whose converse needs orthogonal inputs)",
-    (NETWORK, ALIVE, LABELLED, ASSUMPTION_1, ASSUMPTION_2),
+    (NETWORK, ALIVE, LABELLED, ASSUMPTION_1, MODERATE),
     orthonormal_problem,
     _prop2,
     Kind.EXISTENCE,

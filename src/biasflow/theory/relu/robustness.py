@@ -14,9 +14,10 @@ from ..._core.problems import Dataset, Problem
 from ..._core.results import Trajectory
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
-from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
+from ..unmeasured import need, part
+from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem
 from ..witness import witness_flow
-from .flow_convergence import CONVERGED_LOSS, gap_exponent
+from .flow_convergence import CONVERGED_LOSS, GAP_EXPONENT, gap_exponent
 from .reference_networks import directions, kernel_interpolator, rescaled
 from .relaxations import few_problem
 from .relu_examples import in_cones, orthonormal_family, orthonormal_problem, pairs_family
@@ -29,6 +30,7 @@ from .relu_hypotheses import (
     NEGLIGIBLE_SIZE,
     NETWORK,
     SMALL_START,
+    TWO_SIGNS,
 )
 from .relu_setting import LabelCluster, Setting, row_norms, squared_norm
 from .three_phases import GRADIENT
@@ -87,7 +89,7 @@ def _unbalanced(evidence: Evidence) -> tuple[Check, ...]:
             null=1.0,
             **notes,
         ),
-        gap_exponent(evidence, s, _signed(s, flow)),
+        *part(GAP_EXPONENT, lambda: gap_exponent(evidence, s, _signed(s, flow))),
     )
 
 
@@ -122,12 +124,8 @@ def _leaky(evidence: Evidence) -> tuple[Check, ...]:
     ends = {}
     for slope in (LEAKY_SLOPE, 0.0):
         model = TwoLayer(len(start.a), s.X.shape[1], *(("leaky_relu", slope) if slope else ()))
-        flow = witness_flow(
-            Problem(model, data, s.problem.loss, start), time_s=evidence.time_left / 4
-        )
-        if isinstance(flow, str):
-            return (unknown_check("‖θ∞‖² with a leaky ReLU", flow),)
-        ends[slope] = flow
+        problem = Problem(model, data, s.problem.loss, start)
+        ends[slope] = need(witness_flow(problem, time_s=evidence.time_left / 4))
     least, excess = leaky_least(y, LEAKY_SLOPE)
     first, second = np.abs(y)
     predicted = 2 * float(hypot(first, second / LEAKY_SLOPE))
@@ -241,7 +239,16 @@ unbalanced = Claim(
     "least norm; the gap vanishes like"
     " λ^{2(1−κ)}, as from balanced ones (κ for the signs that neurons take).",
     "B, §3.2, limitations and possible relaxations",
-    (NETWORK, LABELLED, ASSUMPTION_1, ASSUMPTION_2, ASSUMPTION_3, LED, SMALL_START),
+    (
+        NETWORK,
+        LABELLED,
+        ASSUMPTION_1,
+        ASSUMPTION_2,
+        TWO_SIGNS,
+        ASSUMPTION_3,
+        LED,
+        SMALL_START,
+    ),
     unbalanced_problem,
     _unbalanced,
     Kind.FLOW,

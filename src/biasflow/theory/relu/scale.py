@@ -16,6 +16,8 @@ of one at λ.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..._core.problems import Dataset, Problem
@@ -24,7 +26,8 @@ from ...data import orthonormal
 from ...losses import SquareLoss
 from ...models import TwoLayer, TwoLayerParams
 from ..evidence import Evidence
-from ..verdicts import Check, Claim, Kind, unknown_check
+from ..unmeasured import need, part
+from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .reference_networks import rescaled
 from .relaxations import few_problem
@@ -87,18 +90,22 @@ def _early(count: int) -> tuple[float, float, float]:
 
 
 def _scale(evidence: Evidence) -> tuple[Check, ...]:
-    inverses, checks, errors = [], [], []
+    copies = "largest difference of a neuron's ‖w_j‖² from that of its copies at λ/√k"
+    return (
+        *part("flows from networks on labels of one size", lambda: _one_size(evidence)),
+        *part(copies, lambda: _copies(evidence, copies)),
+    )
+
+
+def _one_size(evidence: Evidence) -> Iterator[Check]:
+    inverses, errors = [], []
     for count in COUNTS:
         predicted = needed(count, IDLE_SHARE)
         logs = np.array([1.0, DEEPER_POWER]) * predicted
-        flows = []
-        for log_scale in logs:
-            flow = witness_flow(
-                equal_labels(count, float(log_scale)), time_s=evidence.time_left / 4
-            )
-            if isinstance(flow, str):
-                return (unknown_check("flows from networks on labels of one size", flow),)
-            flows.append(flow)
+        flows = [
+            need(witness_flow(equal_labels(count, float(each)), time_s=evidence.time_left / 4))
+            for each in logs
+        ]
         shares = np.log([_share(flow) for flow in flows])
         known = sum(2 * float(flow.stats["relative"][-1]) + NORM_ERROR for flow in flows)
         kappa, C, C_A = _early(count)
@@ -106,30 +113,26 @@ def _scale(evidence: Evidence) -> tuple[Check, ...]:
         grown = logs - np.log([row_norms(flow.final.W)[0] for flow in flows])
         slope = float((shares[1] - shares[0]) / (grown[1] - grown[0]))
         steepness = known / abs(float(grown[1] - grown[0])) / (1 - kappa)
-        checks.append(
-            Check(
-                f"1 − κ of the neuron without one of {count} labels, over 1 − √(1 − 1/{count})",
-                slope / (1 - kappa),
-                "==",
-                1.0,
-                steepness,
-                witness=GRADIENTS,
-                null=1 / (1 - kappa),
-            )
+        yield Check(
+            f"1 − κ of the neuron without one of {count} labels, over 1 − √(1 − 1/{count})",
+            slope / (1 - kappa),
+            "==",
+            1.0,
+            steepness,
+            witness=GRADIENTS,
+            null=1 / (1 - kappa),
         )
-        checks.append(
-            Check(
-                f"share of the cluster at which it ends from the λ for η = {IDLE_SHARE:g}, {count} "
-                "labels, over η",
-                float(np.exp(shares[0])) / IDLE_SHARE,
-                "==",
-                1.0,
-                known,
-                witness=GRADIENTS,
-                null=0.0,
-            )
+        yield Check(
+            f"share of the cluster at which it ends from the λ for η = {IDLE_SHARE:g}, {count} "
+            "labels, over η",
+            float(np.exp(shares[0])) / IDLE_SHARE,
+            "==",
+            1.0,
+            known,
+            witness=GRADIENTS,
+            null=0.0,
         )
-        checks.append(_gap(flows[0], count))
+        yield _gap(flows[0], count)
         inverses.append(float((grown[0] + np.log(C)) / (shares[0] + np.log(C / C_A))))
         errors.append(inverses[-1] * known / abs(float(shares[0])))
     labels = COUNTS[-1] - COUNTS[0]
@@ -137,13 +140,10 @@ def _scale(evidence: Evidence) -> tuple[Check, ...]:
     # 2N − 1 ≤ 1/(1−κ) ≤ 2N at both ends
     low, high = (2 * labels - 1) / labels, (2 * labels + 1) / labels
     what = "fall of ln λ per label over ln η"
-    checks.append(
-        Check(f"{what}: at least", per_label, ">=", low, error, witness=GRADIENTS, null=0.0)
+    yield Check(f"{what}: at least", per_label, ">=", low, error, witness=GRADIENTS, null=0.0)
+    yield Check(
+        f"{what}: at most, λ* ~ e^{{−Θ(n)}}", per_label, "<=", high, error, witness=GRADIENTS
     )
-    checks.append(
-        Check(f"{what}: at most, λ* ~ e^{{−Θ(n)}}", per_label, "<=", high, error, witness=GRADIENTS)
-    )
-    return (*checks, *_copies(evidence))
 
 
 def _share(flow: Trajectory) -> float:
@@ -169,12 +169,9 @@ def _gap(flow: Trajectory, count: int) -> Check:
     )
 
 
-def _copies(evidence: Evidence) -> tuple[Check, ...]:
+def _copies(evidence: Evidence, quantity: str) -> Check:
     """The problem's own network, and two copies of each of its neurons at λ/√2: where mass ends."""
-    s, quantity = (
-        Setting(evidence.network),
-        "largest difference of a neuron's ‖w_j‖² from that of its copies at λ/√k",
-    )
+    s = Setting(evidence.network)
     shift = float(np.log(SCALE) + np.log(np.max(np.abs(s.y))) / 2)
     copied = TwoLayerParams(np.tile(s.unit.a, COPIES), np.tile(s.unit.W, (COPIES, 1)))
     wider = Problem(TwoLayer(len(copied.a), s.X.shape[1]), s.problem.data, s.problem.loss, copied)
@@ -189,9 +186,7 @@ def _copies(evidence: Evidence) -> tuple[Check, ...]:
             if p is s.problem
             else Problem(p.model, p.data, p.loss, copied, log_scale)
         )
-        flow = witness_flow(start, time_s=evidence.time_left / 4)
-        if isinstance(flow, str):
-            return (unknown_check(quantity, flow),)
+        flow = need(witness_flow(start, time_s=evidence.time_left / 4))
         sizes = row_norms(flow.final.W) ** 2
         error = 4 * float(flow.error[-1]) * float(np.sqrt(np.max(sizes)))
         masses.append(
@@ -199,17 +194,15 @@ def _copies(evidence: Evidence) -> tuple[Check, ...]:
         )
     apart, null = (float(np.max(np.abs(masses[0][0] - masses[i][0]))) for i in (1, 2))
     error = masses[0][1] + masses[1][1] + 1e-10
-    return (
-        Check(
-            f"{quantity}, over the least norm",
-            apart,
-            "==",
-            0.0,
-            error,
-            size=1.0,
-            null=null,
-            witness=GRADIENTS,
-        ),
+    return Check(
+        f"{quantity}, over the least norm",
+        apart,
+        "==",
+        0.0,
+        error,
+        size=1.0,
+        null=null,
+        witness=GRADIENTS,
     )
 
 

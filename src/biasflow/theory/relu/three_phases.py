@@ -16,6 +16,7 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ...models import TwoLayerParams
 from ..evidence import Evidence
+from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
 from .relu_examples import (
@@ -33,6 +34,7 @@ from .relu_hypotheses import (
     PHASES_APART as APART_POWER,
     SMALL_START,
     TINY_START,
+    TWO_SIGNS,
 )
 from .relu_setting import LabelCluster, Setting, distance, squared_norm, unit_rows
 
@@ -106,24 +108,26 @@ def _wrong(s: Setting, cluster: LabelCluster, params: TwoLayerParams) -> float:
 def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     course = Course(evidence)
     s, printed = course.setting, course.setting.ends[1]
-    start, size = s.start, s.n * s.first.rate
+    size = s.n * s.first.rate
     late = float(s.first.size(course.at(printed)))
-    t2 = course.t2
-    checks = [
+    return (
         Check(
             "(ii) what u_+ lacks of n‖D_+‖ at −(1+3ε)ln λ/‖D_+‖",
             abs(size - late),
             "<=",
             s.power(1 / 5),
             2 * course.error(printed) * size,
-            null=size - float(s.first.size(start)),
+            null=size - float(s.first.size(s.start)),
             log_base=s.log_scale,
             exponent=s.epsilon / 5,
             **course.notes,
-        )
-    ]
-    if isinstance(t2, str):
-        return (*checks, unknown_check("(i), (iii) and the loss at t₂", t2))
+        ),
+        *part("(i), (iii) and the loss at t₂", lambda: _at_t2(course)),
+    )
+
+
+def _at_t2(course: Course) -> tuple[Check, ...]:
+    s, t2, size = course.setting, course.t2, course.setting.n * course.setting.first.rate
     state, error = course.at(t2), course.error(t2)
     aligned, before = (s.first.misalignment(each) for each in (state, s.unit))
     others, grown = (
@@ -134,7 +138,6 @@ def _lem3(evidence: Evidence) -> tuple[Check, ...]:
     powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
     spread = error * (np.sqrt(2 * aligned * s.first.rate) + error)
     return (
-        *checks,
         Check(
             "(i) misalignment of S_{+,1} at t₂",
             aligned,
@@ -184,8 +187,7 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     s, printed = course.setting, course.setting.ends[3]
     size = s.n * s.second.rate
     late = float(s.second.size(course.at(printed)))
-    powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
-    checks = [
+    return (
         Check(
             "(ii) what u_− lacks of n‖D_−‖ at −(1+3rε)ln λ/‖D_−‖",
             abs(size - late),
@@ -193,13 +195,17 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
             s.power(1 / 29),
             2 * course.error(printed) * size,
             null=size - float(s.second.size(s.start)),
+            log_base=s.log_scale,
             exponent=s.epsilon / 29,
-            **powers,
-        )
-    ]
-    if isinstance(course.t3, str) or isinstance(course.t2, str):
-        why = course.t3 if isinstance(course.t3, str) else str(course.t2)
-        return (*checks, unknown_check("(i), (iii), (iv) and Lemma 11 (iv) at t₃", why))
+            **course.notes,
+        ),
+        *part("(i), (iii), (iv) and Lemma 11 (iv) at t₃", lambda: _at_t3(course)),
+    )
+
+
+def _at_t3(course: Course) -> tuple[Check, ...]:
+    s = course.setting
+    powers: dict[str, Any] = {"log_base": s.log_scale, **course.notes}
     before, state, error = course.at(course.t2), course.at(course.t3), course.error(course.t3)
     aligned, never = (s.second.misalignment(each) for each in (state, s.unit))
     moved, from_start = (
@@ -215,7 +221,6 @@ def _lem4(evidence: Evidence) -> tuple[Check, ...]:
     scale = float(np.max(np.abs(state.W)))
     spread = error * (np.sqrt(2 * aligned * s.second.rate) + error)
     return (
-        *checks,
         Check(
             "(i) misalignment of S_{−,1} at t₃",
             aligned,
@@ -266,7 +271,7 @@ def _lem12(evidence: Evidence) -> tuple[Check, ...]:
     misfit = float(np.max(np.abs(s.problem.model(best, s.X) - s.y)) / np.max(np.abs(s.y)))
     norm = squared_norm(best) / s.least_norm
     arithmetic = "h and ‖θ‖² summed over neurons"
-    checks = [
+    return (
         Check(
             "largest |h(x_k) − y_k| of θ* over max|y|",
             misfit,
@@ -276,16 +281,16 @@ def _lem12(evidence: Evidence) -> tuple[Check, ...]:
             witness=arithmetic,
         ),
         Check("‖θ*‖² over 2n(‖D_+‖ + ‖D_−‖)", norm, "==", 1.0, 1e-12 * s.n, witness=arithmetic),
-    ]
-    if isinstance(course.t3, str):
-        return (*checks, unknown_check("‖θ(t₃) − θ*‖", course.t3))
-    gap, error = (
-        course.gap(course.t3, best),
-        course.error(course.t3) * float(np.sqrt(squared_norm(best))),
+        *part("‖θ(t₃) − θ*‖", lambda: _near_at_t3(course, best)),
     )
+
+
+def _near_at_t3(course: Course, best: TwoLayerParams) -> Check:
+    s, gap = course.setting, course.gap(course.t3, best)
+    error = course.error(course.t3) * float(np.sqrt(squared_norm(best)))
     powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 31, **course.notes}
     null = distance(s.start, best)
-    return (*checks, Check("‖θ(t₃) − θ*‖", gap, "<=", s.power(1 / 31), error, null=null, **powers))
+    return Check("‖θ(t₃) − θ*‖", gap, "<=", s.power(1 / 31), error, null=null, **powers)
 
 
 def _fact1(evidence: Evidence) -> tuple[Check, ...]:
@@ -307,11 +312,6 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
                 f"it is empty: from {s.ends[1]:.4g} to {s.ends[2]:.4g}",
             ),
         )
-    dwell = np.linspace(s.ends[1], s.ends[2], 9)
-    far = max(course.gap(t, saddle) for t in dwell)
-    error = max(course.error(t) for t in dwell) * size
-    null = distance(course.flow.final, saddle)
-    powers: dict[str, Any] = {"log_base": s.log_scale, "exponent": s.epsilon / 5, **course.notes}
     slope = float(np.linalg.norm(slopes(p, saddle))) / (s.speed * s.first.rate * size)
     step, j = 1e-3 * size, int(s.second.neurons[0])
     moved = TwoLayerParams(saddle.a.copy(), saddle.W.copy())
@@ -332,15 +332,7 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
     at_zero = (float(p.loss(p.model(small, s.X), s.y)) - zero) / step**2 / s.speed
     differences = "differences of L"
     return (
-        Check(
-            "largest ‖θ(t) − θ_S‖ on the dwell interval",
-            far,
-            "<=",
-            s.power(1 / 5),
-            error,
-            null=null,
-            **powers,
-        ),
+        *part("‖θ(t) − θ_S‖ on the dwell interval", lambda: _dwells(course, size)),
         Check("‖∇L(θ_S)‖/(‖D_+‖‖θ_S‖)", slope, "==", 0.0, STATIONARY_GRADIENT, witness="∇L at θ_S"),
         Check(
             "L(θ_S) over L(0): labels that are left",
@@ -366,6 +358,22 @@ def _fact1(evidence: Evidence) -> tuple[Check, ...]:
             CURVATURE_ERROR,
             witness=differences,
         ),
+    )
+
+
+def _dwells(course: Course, size: float) -> Check:
+    s, saddle = course.setting, course.saddle
+    dwell = np.linspace(s.ends[1], s.ends[2], 9)
+    return Check(
+        "largest ‖θ(t) − θ_S‖ on the dwell interval",
+        max(course.gap(t, saddle) for t in dwell),
+        "<=",
+        s.power(1 / 5),
+        max(course.error(t) for t in dwell) * size,
+        null=distance(course.flow.final, saddle),
+        log_base=s.log_scale,
+        exponent=s.epsilon / 5,
+        **course.notes,
     )
 
 
@@ -399,7 +407,7 @@ lem2 = Claim(
     "At t₁ = −ε ln λ/‖D_−‖ both clusters are aligned to 2λ^ε, and every ‖w_j‖ ≤ 2cλ^{1−rε}; by "
     "then their neurons are inactive on labels of the other sign.",
     "B, Lemmas 2, 7 and 8; inputs of any lengths",
-    (*ANY_LENGTHS, SMALL_START),
+    (*ANY_LENGTHS, TWO_SIGNS, SMALL_START),
     ordinary_problem,
     _lem2,
     Kind.FLOW,
