@@ -79,6 +79,9 @@ def train(
     ------
     RefusedError
         Where the engine asked for cannot do it; the sentence says why.
+    KeyboardInterrupt
+        Ctrl-C stops it within half a second; `partial` is the run so far, unless making it takes
+        longer.
 
     Examples
     --------
