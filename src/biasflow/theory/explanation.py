@@ -258,7 +258,7 @@ def reading(check: Check) -> str:
     error = f" (known to ±{check.error:.1g})" if check.error else ""
     side = {"==": "", "<=": "at most ", ">=": "at least "}[check.relation]
     words = f"{check.measured:.4g}{error}, must be {side}{check.bound:.4g}"
-    if check.sharpness is not None and 1 <= check.sharpness < np.inf:
+    if check.sharpness is not None and 1.005 <= check.sharpness < np.inf:
         words += f"; the bound could be {check.sharpness:.3g} times tighter here"
     if check.null is not None:
         words += f"; the null model has {check.null:.3g}"

@@ -72,7 +72,10 @@ class Kind(enum.StrEnum):
 
 
 _EVIDENCE = {
-    Kind.FLOW: "a flow integrated from the gradient of the loss in the weights alone",
+    Kind.FLOW: (
+        "a flow integrated from the gradient of the loss alone, in the weights or, for a mirror "
+        "flow, in β"
+    ),
     Kind.STATIC: "both sides by unrelated routes",
     Kind.ASYMPTOTIC: "an exponent fitted over three decades; without a rate at best consistent",
     Kind.EXISTENCE: "an exhibit with a certificate",
@@ -198,10 +201,12 @@ class Check:
         return None if self.null is None else self._judged(self.null) is not Status.HOLDS
 
     def __str__(self) -> str:
-        extra = [self.why] if self.why else []
+        status, extra = self.status, [self.why] if self.why else []
         if self.witness:
             extra.append(f"witness: {self.witness}")
-        if self.sharpness is not None and 1 <= self.sharpness < np.inf:
+        if status is Status.VIOLATED and f"{self.measured:.6g}" == f"{self.bound:.6g}":
+            extra.append(f"off by {abs(self.measured - self.bound):.2g}")
+        if self.sharpness is not None and 1.005 <= self.sharpness < np.inf:
             extra.append(f"could be {self.sharpness:.3g} times tighter")
         if self.best_exponent is not None:
             extra.append(f"exponent {self.exponent:.3g}, attained {self.best_exponent:.3g}")

@@ -273,12 +273,16 @@ def _lem3_7(evidence: Evidence) -> tuple[Check, ...]:
         moved = np.linalg.norm(f.gradient(m.betas) - f.gradient(m.best), axis=1) / factor
         unsure = np.linalg.norm(m.dual_error, axis=1) / factor
     bound = hyperbolic_check(
-        "least (1/D(t) − 1/D₀)/t, against κ₂/c, D = cD_{Φ_r}", m, start, bounds.kappa2 / factor
+        "least (1/D_φ(t) − 1/D_φ(0))/t, against κ₂/γ, φ = γΦ_r", m, start, bounds.kappa2 / factor
     )
     return (
         constant_check("C against 2m·log(1 + 2M/(m·inf r))", bounds.C, C, 1e-9, m),
         constant_check(
-            "κ₂ against σ_min(X)²/(2c·C²)", bounds.kappa2, least / (2 * factor * C**2), rounding, m
+            "κ₂ against σ_min(X)²/(2γ·C²), φ = γΦ_r",
+            bounds.kappa2,
+            least / (2 * factor * C**2),
+            rounding,
+            m,
         ),
         largest_check(
             "max ‖∇Φ_r(β(t)) − ∇Φ_r(β*)‖₂ over C", moved / bounds.C, unsure / bounds.C, 1.0, None, m

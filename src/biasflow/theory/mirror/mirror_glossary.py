@@ -94,7 +94,8 @@ MIRROR_CLAIMS = {
         "M": "a bound on ‖β(t)‖₁",
         "m": "the number of coordinates of β",
         "C": "a bound on ‖∇Φ_r(β) − ∇Φ_r(β*)‖₂",
-        "c": "1/D at the start; in checks also the factor of the potential cΦ_r",
+        "c": "1/D_{Φ_r}(β*, β₀)",
+        "γ": "the factor of the potential, φ = γΦ_r",
     },
     "R/cone": {
         "a": "a_j, the input weights of neuron j, a vector",

@@ -171,8 +171,8 @@ WORDS = {
         "The norm of the pseudo-inverse of the transposed data is one over the least singular "
         "value for the ℓ2 norm; for ℓ1 and ℓ∞ it is enclosed up to the square root of the number "
         "of samples; with dependent samples it is infinite.",
-        "Nearly equal samples blow up the constants of all rates, in proportion to one over their "
-        "distance.",
+        "Of nearly equal samples this norm grows as one over their distance, and the rates fall "
+        "with its square.",
     ),
     "R/twins": Words(
         "Nearly equal samples: the loss does not notice, the predictor does",
