@@ -3,8 +3,9 @@ for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..potentials.potential import MirrorPoint
 from .unmeasured import Unmeasured
 from .witness import witness_flow
 
+Item = TypeVar("Item")
 FAR_FROM_LIMIT_ERROR = 1e-3
 """Numerical error, relative to the limit, beyond which a distance from it proves nothing."""
 
@@ -60,6 +62,12 @@ class Evidence:
         if self.deadline.over():
             raise Unmeasured(f"the time limit of {self.deadline.seconds:g} s was reached before")
         return float("inf") if left is None else left
+
+    def in_time(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items of a long loop while there is time; `Unmeasured` is raised after that."""
+        for item in items:
+            _ = self.time_left
+            yield item
 
     @property
     def given_flow(self) -> Trajectory | None:

@@ -85,36 +85,29 @@ def pulls(problem: Problem, params: TwoLayerParams, outputs: Array | None = None
 def _eq9(evidence: Evidence) -> tuple[Check, ...]:
     """(3) against differences of L; (9) against differences in time along a flow; (10) along one
     from a tiny start."""
-    p = evidence.network
-    rng = np.random.default_rng(0)
-    worst = 0.0
+    difference = "largest difference of ⟨D_j, w_j⟩ and a_jD_j from −∇L, over the largest entry"
+    source = {"witness": _source(evidence)}
+    return (
+        *part(difference, lambda: _differences(evidence, difference)),
+        *part(
+            "difference of dρ_j/dt and dw_j/dt from (9)",
+            lambda: _along(evidence, need(_flow(evidence)), evidence.network, None, "", source),
+        ),
+        *part("(10) from a start of 1e-9", lambda: _early(evidence)),
+    )
+
+
+def _differences(evidence: Evidence, quantity: str) -> Check:
+    p, rng, worst = evidence.network, np.random.default_rng(0), 0.0
     for _ in range(STATES):
         size = float(np.sqrt(np.max(np.abs(p.data.y)) or 1.0)) * 10.0 ** rng.uniform(-1, 0.5)
         state = TwoLayerParams(
             size * rng.standard_normal(p.start.a.shape),
             size * rng.standard_normal(p.start.W.shape),
         )
-        worst = max(worst, _from_differences(p, state))
-    checks = [
-        Check(
-            "largest difference of ⟨D_j, w_j⟩ and a_jD_j from −∇L, over the largest entry",
-            worst,
-            "==",
-            0.0,
-            GRADIENT_ERROR,
-            size=1.0,
-            witness=f"differences of L at {STATES} networks",
-        )
-    ]
-    source = {"witness": _source(evidence)}
-    return (
-        *checks,
-        *part(
-            "difference of dρ_j/dt and dw_j/dt from (9)",
-            lambda: _along(need(_flow(evidence)), p, None, "", source),
-        ),
-        *part("(10) from a start of 1e-9", lambda: _early(evidence)),
-    )
+        worst = max(worst, _from_differences(evidence, state))
+    witness = f"differences of L at {STATES} networks"
+    return Check(quantity, worst, "==", 0.0, GRADIENT_ERROR, size=1.0, witness=witness)
 
 
 def _early(evidence: Evidence) -> tuple[Check, ...]:
@@ -125,17 +118,20 @@ def _early(evidence: Evidence) -> tuple[Check, ...]:
         raise Unmeasured("no neuron is pulled at the start")
     flow = need(witness_flow(early, t1=4.0 / rate, time_s=evidence.time_left / 3))
     notes = {"witness": "∇L followed in the weights"}
-    along = _along(flow, early, np.zeros(p.data.n), " of (10), from a start of 1e-9", notes)
+    along = _along(
+        evidence, flow, early, np.zeros(p.data.n), " of (10), from a start of 1e-9", notes
+    )
     return (*along, _ascent(flow, early))
 
 
-def _from_differences(p: Problem, state: TwoLayerParams) -> float:
+def _from_differences(evidence: Evidence, state: TwoLayerParams) -> float:
+    p = evidence.network
     D = pulls(p, state)
     predicted = np.column_stack([np.sum(D * state.W, axis=1), state.a[:, None] * D])
     found = np.zeros_like(predicted)
     theta = np.column_stack([state.a, state.W])
     products = np.abs(state.W @ p.data.X[np.any(p.data.X != 0, axis=1)].T)
-    for j in range(len(theta)):
+    for j in evidence.in_time(range(len(theta))):
         # no kink within a step
         room = float(np.min(products[j])) / max(float(np.max(np.abs(p.data.X))), 1e-300)
         for i in range(theta.shape[1]):
@@ -160,7 +156,12 @@ def _from_differences(p: Problem, state: TwoLayerParams) -> float:
 
 
 def _along(
-    flow: Trajectory, p: Problem, outputs: Array | None, suffix: str, notes: dict[str, Any]
+    evidence: Evidence,
+    flow: Trajectory,
+    p: Problem,
+    outputs: Array | None,
+    suffix: str,
+    notes: dict[str, Any],
 ) -> list[Check]:
     """(9), or (10) with given outputs: ρ̇_j and ẇ_j by central differences, away from gates that
     change."""
@@ -173,7 +174,7 @@ def _along(
     step, worst, null, seen = DIFFERENCE / rate, np.zeros(2), np.zeros(2), 0
     moments = np.array(sorted({event.time for event in flow.events}))
     middles = (flow.times[1:] + flow.times[:-1]) / 2
-    for t in middles[:: max(len(middles) // TIMES, 1)]:
+    for t in evidence.in_time(middles[:: max(len(middles) // TIMES, 1)]):
         if t - 2 * step <= 0 or t + 2 * step >= end or np.any(np.abs(moments - t) <= 2 * step):
             continue
         low, middle, high = (_polar(flow, float(t) + shift) for shift in (-step, 0.0, step))

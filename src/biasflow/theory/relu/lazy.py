@@ -60,6 +60,9 @@ WIDER = 0.5
 WIDTHS = (100, 3000)
 DRAWN = 800
 """Widths of random networks, and draws of each."""
+WIDTH_EXPONENT = (
+    "exponent in m of the share by which weights move to unlearn h_{θ₀}, to first order"
+)
 SURE = 4.9
 """Deviations of a mean beyond which it is off, one time in a million."""
 ENDED = 1e-14
@@ -151,7 +154,7 @@ def _lazy(evidence: Evidence) -> tuple[Check, ...]:
     return (
         *part("flows from large λ, where h_{θ₀} = 0", lambda: _from_zero(evidence, s)),
         *part(own, lambda: _own_start(evidence, s, own)),
-        _widths(s),
+        *part(WIDTH_EXPONENT, lambda: _widths(evidence, s)),
     )
 
 
@@ -278,13 +281,13 @@ def _own_start(evidence: Evidence, s: Setting, what: str) -> Check:
     )
 
 
-def _widths(s: Setting) -> Check:
+def _widths(evidence: Evidence, s: Setting) -> Check:
     """√(hᵀK⁻¹h)/‖θ₀‖ of random balanced networks against their width, the root of its mean square
     over draws."""
     rng, means, errors = np.random.default_rng(5), [], []
     for m in WIDTHS:
         squares = []
-        for _ in range(DRAWN):
+        for _ in evidence.in_time(range(DRAWN)):
             W = rng.standard_normal((m, s.X.shape[1]))
             t = tangent(TwoLayerParams(rng.choice([-1.0, 1.0], m) * row_norms(W), W), s.X)
             squares.append(float(t.h @ np.linalg.solve(t.K, t.h)) / squared_norm(t.start))
@@ -292,10 +295,10 @@ def _widths(s: Setting) -> Check:
         # K is its mean up to n/m
         errors.append(SURE * float(np.std(squares)) / means[-1] / np.sqrt(DRAWN) + s.n / m)
     decades = float(np.log(WIDTHS[1] / WIDTHS[0]))
-    what = "exponent in m of the share by which weights move to unlearn h_{θ₀}, to first order"
     error = float(np.hypot(*errors)) / (2 * decades)
     slope = float(np.log(means[1] / means[0])) / (2 * decades)
-    return Check(what, slope, "==", -WIDER, error, witness=f"{DRAWN} networks drawn of each width")
+    witness = f"{DRAWN} networks drawn of each width"
+    return Check(WIDTH_EXPONENT, slope, "==", -WIDER, error, witness=witness)
 
 
 def _definite(problem: Any) -> str | None:

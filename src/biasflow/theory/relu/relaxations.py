@@ -30,6 +30,8 @@ DRAWS = 1500
 """Networks drawn for one width."""
 WIDE_DRAWS = 750
 """The same for the wider ones: a share is then known to 0.09, with the confidence below."""
+MOST_WEIGHTS = 10**7
+"""Weights of a network that is drawn: a tenth of a second, between two looks at the clock."""
 CONFIDENCE = 1 - 1e-6
 """Confidence of each share: a verdict has nine of them, and a search looks at hundreds of
 problems."""
@@ -67,13 +69,13 @@ def _width(evidence: Evidence) -> tuple[Check, ...]:
     labels, and along n at half."""
     s = Setting(evidence.network)
     up, down = int(np.sum(s.y > 0)), int(np.sum(s.y < 0))
-    checks = [
-        _share(s.X[s.y > 0], s.X[s.y < 0], max(1, round(factor * half_width(up, down))))
-        for factor in WIDTHS
-    ]
+    checks: list[Check] = []
+    for factor in WIDTHS:
+        m = max(1, round(factor * half_width(up, down)))
+        checks += _share(evidence, s.X[s.y > 0], s.X[s.y < 0], m)
     for count in SIZES:
-        X = orthonormal(2 * count, 2 * count, key=0).X
-        checks.append(_share(X[:count], X[count:], half_width(count, count), WIDE_DRAWS))
+        X, m = orthonormal(2 * count, 2 * count, key=0).X, half_width(count, count)
+        checks += _share(evidence, X[:count], X[count:], m, WIDE_DRAWS)
     large, small = (half_width(count, count) for count in (SIZES[-1], SIZES[-2]))
     rate = float(np.log2(large / small)) / (SIZES[-1] - SIZES[-2])
     checks.append(
@@ -88,25 +90,39 @@ def _width(evidence: Evidence) -> tuple[Check, ...]:
     )
     n = 2 * SIZES[-1]
     X = orthonormal(n, n, key=1).X
-    checks.append(_share(X[: n // 2], X[n // 2 :], n * n, WIDE_DRAWS))
-    return tuple(checks)
+    return (*checks, *_share(evidence, X[: n // 2], X[n // 2 :], n * n, WIDE_DRAWS))
 
 
 def half_width(up: int, down: int) -> int:
     """The least width at which Assumption 3 holds with probability one half."""
-    m = 2
-    while likelihood(up, down, m) < 0.5:
-        m = int(np.ceil(1.01 * m)) + 1
-    while m > 1 and likelihood(up, down, m - 1) >= 0.5:
-        m -= 1
-    return m
+    low, high = 0, 2
+    while likelihood(up, down, high) < 0.5:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if likelihood(up, down, middle) < 0.5 else (low, middle)
+    return high
 
 
-def _share(up: Array, down: Array, m: int, draws: int = DRAWS) -> Check:
+def _share(
+    evidence: Evidence, up: Array, down: Array, m: int, draws: int = DRAWS
+) -> tuple[Check, ...]:
+    what = (
+        f"P(Assumption 3), {len(up)} and {len(down)} labels, m = {m}, as a share of {draws} "
+        "networks"
+    )
+    return part(what, lambda: _drawn_share(evidence, what, up, down, m, draws))
+
+
+def _drawn_share(
+    evidence: Evidence, what: str, up: Array, down: Array, m: int, draws: int
+) -> Check:
     from scipy import stats
 
+    if m * up.shape[1] > MOST_WEIGHTS:
+        raise Unmeasured(f"networks of {m} neurons are too large to be drawn")
     rng, hits = np.random.default_rng((71, m)), 0
-    for _ in range(draws):
+    for _ in evidence.in_time(range(draws)):
         W, signs = rng.standard_normal((m, up.shape[1])), rng.choice([-1.0, 1.0], m)
         hits += bool(
             np.any((signs > 0) & np.all(W @ up.T > 0, axis=1))
@@ -117,10 +133,6 @@ def _share(up: Array, down: Array, m: int, draws: int = DRAWS) -> Check:
         stats.binomtest(hits, draws).proportion_ci(CONFIDENCE, method="exact"),
     )
     error = max(share - interval.low, interval.high - share)
-    what = (
-        f"P(Assumption 3), {len(up)} and {len(down)} labels, m = {m}, as a share of {draws} "
-        "networks"
-    )
     witness = "Clopper–Pearson over networks drawn"
     return Check(
         what,

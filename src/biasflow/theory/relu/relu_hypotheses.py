@@ -232,7 +232,7 @@ SMALL_START = Hypothesis(
 )
 CROSSED = Hypothesis(
     "apart",
-    "λ^ε ≤ 1e-2·min(√u_±, 1/√u_±) with the final u_±: B's phases are apart (B's λ* is not explicit)",
+    "λ^ε ≤ 1e-2·min(√u_±, 1/√u_±), u_± at the end: B's phases are apart (B's λ* is not explicit)",
     on_problem(_apart),
 )
 TINY_START = Hypothesis("tiny", "λ^{ε/29} ≤ n‖D_−‖/4 (B's λ* is not explicit)", on_problem(_tiny))

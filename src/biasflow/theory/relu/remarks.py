@@ -253,7 +253,7 @@ def _remarks(evidence: Evidence) -> tuple[Check, ...]:
     s = Setting(evidence.network)
     return (
         *part("the end of the flow without S_{+,1}", lambda: _without(evidence, s)),
-        _likelihood(s),
+        *part("P(Assumption 3)", lambda: _likelihood(evidence, s)),
         *part(LINEAR, _linear),
     )
 
@@ -337,10 +337,11 @@ def likelihood(up: int, down: int, m: int) -> float:
     """P(Assumption 3) for m Gaussian neurons with random signs and so many labels of each sign, by
     inclusion and exclusion."""
     p, q = 0.5 ** (up + 1), 0.5 ** (down + 1)
-    return float(1 - (1 - p) ** m - (1 - q) ** m + (1 - p - q) ** m)
+    none, neither, both = (np.exp(m * np.log1p(-share)) for share in (p, q, p + q))
+    return float(1 - none - neither + both)
 
 
-def _likelihood(s: Setting) -> Check:
+def _likelihood(evidence: Evidence, s: Setting) -> Check:
     """The exact probability against networks drawn, and counted without the rest of this
     package."""
     from scipy import stats
@@ -348,7 +349,7 @@ def _likelihood(s: Setting) -> Check:
     m, rng = len(s.start.a), np.random.default_rng(0)
     up, down = s.X[s.y > 0], s.X[s.y < 0]
     hits = 0
-    for _ in range(DRAWS):
+    for _ in evidence.in_time(range(DRAWS)):
         W, signs = rng.standard_normal((m, s.X.shape[1])), rng.choice([-1.0, 1.0], m)
         hits += bool(
             np.any((signs > 0) & np.all(W @ up.T > 0, axis=1))
