@@ -80,22 +80,23 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
     from biasflow.flows.relu.event_march import march
     from biasflow.flows.relu.march_record import Request
 
-    mesh, nothing = run.mesh, np.empty(0)
-    marks = np.concatenate([[run.t_early], run.rows[run.rows[:, 0] > run.t_early, 0], [run.t_rest]])
+    mesh, nothing = run.marched.mesh, np.empty(0)
+    late = run.rows[run.rows[:, 0] > run.t_early, 0]
+    marks = np.concatenate([[run.t_early], late, [run.marched.time]])
     counts = np.diff(np.searchsorted(mesh, marks))
     place = int(np.argmax(counts))
-    inside = run.kept.times[: run.count]
+    inside = run.marched.kept.times[: run.count]
     i = int(np.searchsorted(inside, marks[place], side="right"))
     i = min(i, run.count - 1)
     end = marks[place + 1] - 1e-6 * (marks[place + 1] - inside[i])
     best = float("inf")
     for _ in range(runs):
-        Y, gates = run.kept.states[i].copy(), run.kept.gates[i].copy()
+        Y, gates = run.marched.kept.states[i].copy(), run.marched.kept.gates[i].copy()
         ask = Request(
             float(inside[i]),
             float(end),
             run.per_step,
-            float(run.kept.steps[i]),
+            float(run.marched.kept.steps[i]),
             -1.0,
             -1.0,
             -np.inf,
@@ -129,7 +130,8 @@ def against_floor(problem: Any, t1: float, rtol: float, peak: float) -> list[str
     changes = len(run.rows) - int(run.counts["early_events"])
     each = max(clock.seconds - clock.steps * calm, 0.0) / max(changes, 1)
     late = run.rows[run.rows[:, 0] > run.t_early, 0]
-    passing = PASSING * step_flops(m, G, r) * np.unique(np.searchsorted(run.mesh, late)).size
+    with_events = np.unique(np.searchsorted(run.marched.mesh, late)).size
+    passing = PASSING * step_flops(m, G, r) * with_events
     floors = [
         step_flops(m, G, r) / peak,
         (change_flops(G, r) + passing / max(changes, 1)) / peak,

@@ -187,5 +187,11 @@ def test_steps_shorter_than_a_rounding_of_the_clock_move_nothing():
     march.run(np.array([1.0]), np.inf)
     last = march.states[-1]
     march.states.append(last)  # the next one, so short that σ stays where it is
-    beside = march.beside()
+    beside = march.beside([])
     assert len(beside) == len(march.states) and beside[-1].s is beside[-2].s
+
+
+def test_times_that_end_before_t1_are_saved_beside_it():
+    problem = bf.Problem(TWO, classes(1), bf.ExponentialLoss(), scale=1.0)
+    flow = bf.gradient_flow(problem, method="separable", times=[1.0, 2.0], t1=3.0)
+    np.testing.assert_array_equal(flow.times, [1.0, 2.0, 3.0])

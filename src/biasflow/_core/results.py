@@ -545,8 +545,11 @@ class Trajectory(Shown, Generic[State]):
         """Why the flow cannot go on."""
         if self.result in RESUMABLE:
             method = self.stats.get("method")
-            kept = "this path" if method is None else f"method {method!r}"
-            return f"{kept} keeps nothing to go on from; integrate anew with a longer time_s or t1"
+            what = "this path" if method is None else f"a flow by method {method!r}"
+            return (
+                f"{what} that ended so cannot go on ({self.result.value}); integrate anew, with a "
+                "longer time_s or t1, or another rtol"
+            )
         if self.result is Result.REACHED_NORM:
             return f"the flow {self.result.value}; integrate anew with a larger log_norm"
         if self.result.success:

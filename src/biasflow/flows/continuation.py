@@ -35,9 +35,11 @@ class Asked:
     def returned(self, found: Trajectory[Any], throw: bool) -> Trajectory[Any]:
         """The flow that was asked for, of what its method found, or the error that it gave up."""
         flow = in_range(self.restored(found))
-        on = None
-        if found.continuation is not None and flow.result in RESUMABLE:
-            on = _Continuation(self, found.continuation)
+        on = None if found.continuation is None else _Continuation(self, found.continuation)
+        # a second run that ended before its time goes no further
+        stuck = flow.result is Result.UNCHECKED and not self.request.deadline.both()
+        if stuck or flow.result not in RESUMABLE:
+            on = None
         return returned(self.who, altered(flow, continuation=on), throw and not interrupted())
 
 

@@ -97,11 +97,20 @@ class _Place(NamedTuple):
 @dataclass
 class Companion:
     """Another path from the same start: the steps of the march at which it is known, its points
-    there, and the risk's clock."""
+    there, and the risk's clock; how far it came, counted in steps of the march, too, and where its
+    next step ends."""
 
     steps: list[int]
     points: list[Point]
     log_times: list[float]
+    now: _Place
+    place: float
+    ahead: float
+
+    def copy(self) -> Companion:
+        """Another, which goes on from where this one stands."""
+        lists = self.steps.copy(), self.points.copy(), self.log_times.copy()
+        return Companion(*lists, self.now, self.place, self.ahead)
 
 
 class Departure(NamedTuple):
@@ -110,43 +119,47 @@ class Departure(NamedTuple):
     step: int
     point: Point
 
+    def same_as(self, other: Departure | None) -> bool:
+        if other is None or other.step != self.step:
+            return False
+        return largest_gap(self.point.params, other.point.params) == 0.0
 
-def follow(
-    march: March,
-    grid: StepGrid,
-    compared: list[int],
-    over: Callable[[], bool],
-    begin: Departure | None = None,
-) -> Companion:
-    """Along a grid of its own, with a step aside to each time at which it is compared; to where
-    `over` says or a step fails."""
+
+def begun(march: March, grid: StepGrid, begin: Departure | None = None) -> Companion:
+    """A companion at the start, or where it leaves the march."""
     start, point = Departure(0, march.points[0]) if begin is None else begin
     now = _Place(march.times[start], point, None, -np.inf)
     if march.risk_clock:
         now = now._replace(
             slope=slope_at(march.view, march.loss, point), log_time=march.log_times[start]
         )
-    found, place, ahead = (
-        Companion([start], [now.point], [now.log_time]),
-        float(start),
-        start + grid.first / 3,
-    )
-    for i in compared:
-        while ahead < i:
-            first, until = place == start, _time_of(march, ahead)
+    return Companion([start], [point], [now.log_time], now, start, start + grid.first / 3)
+
+
+def follow(
+    march: March, grid: StepGrid, compared: list[int], over: Callable[[], bool], before: Companion
+) -> Companion:
+    """On along a grid of its own, with a step aside to each time at which it is compared; to where
+    `over` says or a step fails."""
+    found, start = before.copy(), before.steps[0]
+    for i in compared[bisect_right(compared, found.steps[-1]) :]:
+        while found.ahead < i:
+            first, until = found.place == start, _time_of(march, found.ahead)
             cuts = (
-                _from_the_start(march, now, until)
+                _from_the_start(march, found.now, until)
                 if first
-                else _on_the_way(march, now, until, grid)
+                else _on_the_way(march, found.now, until, grid)
             )
-            after = _advance_by(march, now, [*cuts, until], over)
+            after = _advance_by(march, found.now, [*cuts, until], over)
             if after is None:
                 return found
-            now, place, ahead = after, ahead, start + grid.first if first else ahead + grid.spacing
-        near: _Place | None = now
-        if i - place >= 2 * ASIDE:
+            found.now, found.place = after, found.ahead
+            found.ahead = start + grid.first if first else found.ahead + grid.spacing
+        near: _Place | None = found.now
+        if i - found.place >= 2 * ASIDE:
             until = _time_of(march, i - ASIDE)
-            near = _advance_by(march, now, [*_on_the_way(march, now, until, grid), until], over)
+            cuts = _on_the_way(march, found.now, until, grid)
+            near = _advance_by(march, found.now, [*cuts, until], over)
         aside = None if near is None else _aside(march, near, march.times[i], over)
         if aside is None:
             return found
@@ -314,17 +327,13 @@ def follow_branch(
     """The path from a branch; None where it stays as close as it began, and the gate decides
     nothing."""
     later = [i for i in compared if i > branch.step]
-    began = _distances(
-        march,
-        branch.step,
-        branch.point,
-        march.log_times[branch.step] if march.risk_clock else -np.inf,
-    )
-    found = follow(march, BESIDE, later[:PROBED], over, branch)
+    start = begun(march, BESIDE, branch)
+    leaving = LEAVING * _distances(march, branch.step, branch.point, start.log_times[0])[1]
+    found = follow(march, BESIDE, later[:PROBED], over, start)
     ends = zip(found.steps[1:], found.points[1:], found.log_times[1:], strict=True)
-    if not any(_distances(march, *end)[1] > LEAVING * began[1] for end in ends):
+    if not any(_distances(march, *end)[1] > leaving for end in ends):
         return None
-    return found if len(later) <= PROBED else follow(march, BESIDE, later, over, branch)
+    return follow(march, BESIDE, later, over, found)
 
 
 def compared_places(steps: int, saved: list[int]) -> list[int]:

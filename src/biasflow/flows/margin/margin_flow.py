@@ -4,16 +4,17 @@ trajectory (C, §2.4)."""
 from __future__ import annotations
 
 import time
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._core.arguments import Array, real_array
 from ..._core.problems import Problem
 from ..._core.progress import doing
-from ..._core.results import Result, Trajectory
+from ..._core.results import Result, Trajectory, altered
 from ..._core.trees import leaf_map, stack
-from ..._numerics.flow_frame import FlowRequest
+from ..._numerics.flow_frame import FlowRequest, goes_on
 from ..._numerics.interrupts import still_saved
 from ...errors import InputError, RefusedError
 from ...losses import MarginLoss, SmoothMargin
@@ -22,6 +23,8 @@ from .companions import (
     BESIDE,
     GRIDS,
     Companion,
+    Departure,
+    begun,
     compared_places,
     errors_at,
     follow,
@@ -64,18 +67,36 @@ def refusal(problem: Problem) -> str | None:
 
 
 def integrate_margin(
-    problem: Problem, request: FlowRequest, log_norm: float | None = None
+    problem: Problem,
+    request: FlowRequest,
+    log_norm: float | None = None,
+    before: _Runs | None = None,
 ) -> Trajectory[Any]:
     """The flow until t1 or log β; companions on other steps give the error. After its time it ends
-    anywhere."""
+    anywhere. before: the march and the companions that go on."""
     with request.deadline.paused():
         from ..._numerics.compilation import announced
     return announced(
-        "margin flow", _integrate, problem, request, log_norm, deadline=request.deadline
+        "margin flow", _integrate, problem, request, log_norm, before, deadline=request.deadline
     )
 
 
-def _integrate(problem: Problem, request: FlowRequest, log_norm: float | None) -> Trajectory[Any]:
+class _Runs(NamedTuple):
+    """A march and how it ended; its companions, and the one beside it from a branch, if it was
+    followed; the seconds of both."""
+
+    march: March
+    result: Result
+    companions: list[Companion]
+    branch: Departure | None = None
+    beside: Companion | None = None
+    seconds: float = 0.0
+    error_seconds: float = 0.0
+
+
+def _integrate(
+    problem: Problem, request: FlowRequest, log_norm: float | None, before: _Runs | None
+) -> Trajectory[Any]:
     rtol, wanted, deadline = request.rtol, request.times, request.deadline
     view, loss = view_of(problem.model, problem.data.X, problem.data.y), margin_loss(problem.loss)
     assert view is not None and loss is not None
@@ -86,27 +107,47 @@ def _integrate(problem: Problem, request: FlowRequest, log_norm: float | None) -
     if squared_norm(view.velocity(start.params, start.weights)) == 0:
         return _standing(problem, start, np.zeros(1) if wanted is None else wanted)
     began = time.process_time()
-    march = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, over=deadline.first)
-    with request.watched(lambda: (march.times[-1], march.points[-1].log_norm), "log-norm"):
-        result = march.run(start, goals, cap)
+    if before is None:
+        blank = March(view, loss, not isinstance(problem.loss, SmoothMargin), rtol, points=[start])
+        before = _Runs(blank, Result.TIME_LIMIT, [begun(blank, grid) for grid in GRIDS])
+    march, result = before.march.copy(deadline.first), before.result
+    if goes_on(result, march.goals[-1] if march.goals else 0.0, request.t1):
+        with request.watched(lambda: (march.times[-1], march.points[-1].log_norm), "log-norm"):
+            result = march.run(start, goals, cap)
     middle = time.process_time()
     places = _saved(march, wanted)
     places = [places[i] for i in still_saved(len(places))]
     compared = with_turns(march, compared_places(len(march.points) - 1, places), places)
     with doing("its error"):
-        companions = [(grid.factor, follow(march, grid, compared, deadline.both)) for grid in GRIDS]
+        found = [
+            follow(march, grid, compared, deadline.both, companion)
+            for grid, companion in zip(GRIDS, before.companions, strict=True)
+        ]
+        companions = [
+            (grid.factor, companion) for grid, companion in zip(GRIDS, found, strict=True)
+        ]
         branch = other_branch(march, places, errors_at(march, companions, places)["relative_error"])
-        beside = None if branch is None else follow_branch(march, branch, compared, deadline.both)
+        if branch is None:
+            beside = None
+        elif before.beside is not None and branch.same_as(before.branch):
+            beside = follow(march, BESIDE, compared, deadline.both, before.beside)
+        else:
+            beside = follow_branch(march, branch, compared, deadline.both)
     companions += [] if beside is None else [(BESIDE.factor, beside)]
+    seconds = before.seconds + middle - began
+    error_seconds = before.error_seconds + time.process_time() - middle
     stats = {
         "method": "margin",
         "steps": len(march.points) - 1,
         "rejected": march.rejected,
         "rtol": rtol,
-        "seconds": middle - began,
-        "error_seconds": time.process_time() - middle,
+        "seconds": seconds,
+        "error_seconds": error_seconds,
     }
-    return _trajectory(problem, march, companions, places, result, stats)
+    runs = _Runs(march, result, found, branch, beside, seconds, error_seconds)
+    further = partial(integrate_margin, problem, log_norm=log_norm, before=runs)
+    flow = _trajectory(problem, march, companions, places, result, stats)
+    return altered(flow, continuation=further)
 
 
 def _start(problem: Problem, loss: MarginLoss) -> Point:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,22 +48,36 @@ class March:
     rejected: int = 0
     over: Callable[[], bool] = bool
     trials: int = 0
+    goals: list[float] = field(default_factory=list)
+    step: float = 0.0
+
+    def copy(self, over: Callable[[], bool]) -> March:
+        """Another, which goes on from the end of this one."""
+        lists = ("times", "log_times", "points", "slopes", "local")
+        copies: dict[str, Any] = {name: getattr(self, name).copy() for name in lists}
+        return replace(self, over=over, trials=0, **copies)
 
     def run(self, start: Point, goals: Array, log_norm: float) -> Result:
-        """On to the last goal, landing on each, or to the log-norm; goals are times of the flow's
+        """On from the start, or from where it stands, to the last goal, landing on each, or to the
+        log-norm; goals are times of the flow's
         own clock."""
-        self.points.append(start)
-        if self.risk_clock:
+        if not self.points:
+            self.points.append(start)
+        if self.risk_clock and not self.slopes:
             self.slopes.append(slope_at(self.view, self.loss, start))
         speed0 = self._speed(start)
-        dt = first = FIRST / speed0
-        ahead = list(goals[::-1])
+        first = FIRST / speed0
+        self.step = self.step or first
+        # those that are no goals any more were the end of an earlier run
+        self.saved = [k for k, goal in zip(self.saved, self.goals, strict=False) if goal in goals]
+        self.goals = goals.tolist()
+        ahead = self.goals[len(self.saved) :][::-1]
         if ahead and ahead[-1] == 0:
             self.saved.append(0)
             ahead.pop()
         while True:
-            taken, dt, landed = self._advance(
-                dt, ahead[-1] if ahead else np.inf, log_norm, TINIEST * first
+            taken, self.step, landed = self._advance(
+                self.step, ahead[-1] if ahead else np.inf, log_norm, TINIEST * first
             )
             if self.trials > MAX_STEPS:
                 return Result.STEP_LIMIT

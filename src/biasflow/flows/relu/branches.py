@@ -255,10 +255,10 @@ def _turns(run: Any, j: int, t: float, passes: bool) -> bool:
     after."""
     if t <= run.t_early:
         return True
-    i = int(np.searchsorted(run.kept.times[: run.count], t, side="left")) - 1
+    i = int(np.searchsorted(run.marched.kept.times[: run.count], t, side="left")) - 1
     one, two = (
-        run.kept.states[max(i, 0), j],
-        run.kept.states[i + 1, j] if i + 1 < run.count else run.last[j],
+        run.marched.kept.states[max(i, 0), j],
+        run.marched.kept.states[i + 1, j] if i + 1 < run.count else run.last[j],
     )
     return bool((one[FIRST:] @ two[FIRST:] if passes else one[OUT] * two[OUT]) <= 0)
 
@@ -307,12 +307,13 @@ def along_branches(
             problem, net, run, moment.time
         )
     taken = [*branch, *[0] * len(met)]
-    return (
-        run,
-        net,
-        turns,
-        tuple(_branch(net, moment, way) for moment, way in zip(met, taken, strict=False)),
-    )
+    pairs = zip(met, taken, strict=False)
+    return run, net, turns, tuple(_branch(net, moment, way) for moment, way in pairs)
+
+
+def branches_after(problem: Problem, net: Network, run: Any, after: float) -> tuple[Branch, ...]:
+    """The moments after a time, at which a run that went on took the flow's own way."""
+    return tuple(_branch(net, moment, 0) for moment in moments_after(problem, net, run, after))
 
 
 def _branch(net: Network, moment: Moment, taken: int) -> Branch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,18 +30,18 @@ class GateEvent(NamedTuple):
 
 
 def integrate_events(
-    problem: Problem, request: FlowRequest, branch: tuple[int, ...] = ()
+    problem: Problem, request: FlowRequest, branch: tuple[int, ...] = (), before: Any = None
 ) -> Trajectory[TwoLayerParams]:
     """The flow of a two-layer ReLU network until t1, or until converged; a tighter run gives the
     error.
 
     branch: the way to take at each moment from which there are several, the flow's own being number
-    zero.
+    zero. before: the runs that go on.
     """
     deadline = request.deadline
     compilation, told = _loaded() if _loaded.cache_info().currsize else _load(deadline)
     found: Trajectory[TwoLayerParams] = compilation.announced(
-        "ReLU", told.integrate, problem, request, branch, deadline=deadline
+        "ReLU", told.integrate, problem, request, branch, before, deadline=deadline
     )
     return found
 

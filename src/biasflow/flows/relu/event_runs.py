@@ -19,7 +19,7 @@ from .early_phase import SETTLED, STOPPED, Arcs, align, states_at
 from .event_flow import did_not_settle
 from .event_march import ACCEPTED, REJECTED, march
 from .geometry import Network
-from .implicit_tail import UNSEEN, Marched, march_through, resume
+from .implicit_tail import UNSEEN, Marched, joined, march_through, resume
 from .layout import Gates
 from .march_record import Request
 from .resting import Rest, at_rest
@@ -99,45 +99,40 @@ class EventRun:
     rtol: float
     early: Early | None
     t_early: float
-    kept: Any  # Kept
-    t_rest: float  # the state is `last` from here on
+    marched: Marched  # the state is `last` from its end on
     t_end: float
     last: Array
+    gates: Gates
     code: int
-    late_rows: Array  # changes of gates after the early phase, as the march met them
-    spent: list[int]  # counts of the march
-    stiffest: float
     saved: Array
-    implicit: Array  # whether the step from each kept state was an implicit one
-    mesh: Array  # the ends of all steps
 
     @property
     def count(self) -> int:
         """States kept."""
-        return len(self.kept.times)
+        return len(self.marched.kept.times)
 
     @cached_property
     def early_rows(self) -> Array:
         """Changes of gates in the early phase."""
         if self.early is None:
-            return self.late_rows[:0]
+            return self.marched.rows[:0]
         return self.early.rows[self.early.rows[:, 0] <= self.t_early]
 
     @cached_property
     def rows(self) -> Array:
         """All changes of gates in the order of their times."""
-        rows = np.concatenate([self.early_rows, self.late_rows])
+        rows = np.concatenate([self.early_rows, self.marched.rows])
         return rows[rows[:, 0].argsort(kind="stable")]
 
     @property
     def counts(self) -> dict[str, float]:
         return {
-            "steps": self.spent[ACCEPTED],
-            "rejected": self.spent[REJECTED],
-            "events": len(self.early_rows) + len(self.late_rows),
+            "steps": self.marched.counts[ACCEPTED],
+            "rejected": self.marched.counts[REJECTED],
+            "events": len(self.early_rows) + len(self.marched.rows),
             "early_events": len(self.early_rows),
-            "implicit_steps": int(np.count_nonzero(self.implicit)),
-            "stiffest_rate": self.stiffest,
+            "implicit_steps": int(np.count_nonzero(self.marched.implicit)),
+            "stiffest_rate": self.marched.stiffest,
         }
 
     def state_at(self, t: float) -> Array:
@@ -145,17 +140,18 @@ class EventRun:
         again where it was implicit."""
         if t <= 0:
             return self.net.start
-        if t >= self.t_rest:
+        if t >= self.marched.time:
             return self.last
         if self.early is not None and t <= self.t_early:
             return self._on_arcs(self.early, np.array([t]))[0]
-        i = int(np.searchsorted(self.kept.times, t, side="right")) - 1
-        Y, gates = self.kept.states[i].copy(), self.kept.gates[i].copy()
+        kept = self.marched.kept
+        i = int(np.searchsorted(kept.times, t, side="right")) - 1
+        Y, gates = kept.states[i].copy(), kept.gates[i].copy()
         request = Request(
-            t0=float(self.kept.times[i]),
+            t0=float(kept.times[i]),
             t1=t,
             rtol=self.per_step,
-            step=float(self.kept.steps[i]),
+            step=float(kept.steps[i]),
             goal=-1.0,
             still=-1.0,
             faint=-np.inf,
@@ -166,7 +162,7 @@ class EventRun:
             seen=np.zeros(3),
             mesh=np.empty(0),
         )
-        if self.implicit[i]:
+        if self.marched.implicit[i]:
             return resume(self.net, gates, Y, request)
         march(Y, gates, self.net.geometry, self.net.invariants, False, request)
         return Y
@@ -174,18 +170,20 @@ class EventRun:
     def every_step(self) -> tuple[Array, Array]:
         """Times and states: where arcs begin in the early phase (at most a few hundred), the kept
         steps, and the end."""
-        times, states = [self.kept.times, [self.t_end]], [self.kept.states, self.last[None]]
+        kept = self.marched.kept
+        times: list[Any] = [kept.times, [self.t_end]]
+        states: list[Any] = [kept.states, self.last[None]]
         if self.early is not None and self.t_early > 0:
             arcs = np.unique(self.early.arcs.start)
             arcs = arcs[arcs < self.t_early]
             arcs = arcs[:: 1 + arcs.size // MOST_ARCS]
             times.insert(0, arcs)
             states.insert(0, self._on_arcs(self.early, arcs))
-        joined, stacked = np.concatenate(times), np.concatenate(states)
+        moments, stacked = np.concatenate(times), np.concatenate(states)
         # events at one time leave the state after all of them
-        last = np.ones(joined.size, bool)
-        np.greater(joined[1:], joined[:-1], out=last[:-1])
-        return (joined, stacked) if last.all() else (joined[last], stacked[last])
+        last = np.ones(moments.size, bool)
+        np.greater(moments[1:], moments[:-1], out=last[:-1])
+        return (moments, stacked) if last.all() else (moments[last], stacked[last])
 
     def _on_arcs(self, early: Early, times: Array) -> Array:
         states: Array = states_at(
@@ -201,16 +199,21 @@ def run_events(
     wanted: Array | None,
     stop: Flag,
     turns: tuple[Any, ...] = (),
+    before: EventRun | None = None,
 ) -> EventRun:
     """Early phase where h is negligible, then the march; a flow that comes to rest before t1 stays
     there.
 
     net: the setting's, maybe with other gates. turns: gates given to a neuron at a time
-    (`branches.Turn`).
+    (`branches.Turn`). before: the run that goes on.
     """
     t_stop, times = math.inf if t1 is None else t1, NOTHING if wanted is None else wanted
-    early = _early(setting, net, t_stop, NEGLIGIBLE * setting.per_step, stop)
-    begun = _begun(net, early, 0.0 if early is None else early.until, times, turns)
+    if before is None:
+        early = _early(setting, net, t_stop, NEGLIGIBLE * setting.per_step, stop)
+        begun = _begun(net, early, 0.0 if early is None else early.until, times, turns)
+    else:
+        state = before.marched.time, before.last.copy(), before.gates.copy()
+        begun = _Begun(before.early, *state, before.saved, times[len(before.saved) :], False)
     most = int(min(max(KEPT_BYTES // (8 * begun.Y.size + begun.gates.size), 64), 20_000))
     ask = _asked(setting, begun, 1.0, t_stop, MOST_ARCS if wanted is not None else most, stop)
     marched = _marched(setting, net, begun, ask, turns)
@@ -222,19 +225,24 @@ def run_events(
         per_step=setting.per_step,
         rtol=setting.rtol,
         early=begun.early,
-        t_early=begun.t,
-        kept=marched.kept,
-        t_rest=marched.time,
+        t_early=begun.t if before is None else before.t_early,
+        marched=marched if before is None else joined([before.marched, marched]),
         t_end=t_end,
         last=begun.Y,
+        gates=begun.gates,
         code=code,
-        late_rows=marched.rows,
-        spent=marched.counts,
-        stiffest=marched.stiffest,
         saved=_saved(begun, marched, times, t1 is not None and marched.code in RESTING),
-        implicit=marched.implicit,
-        mesh=marched.mesh,
     )
+
+
+class Checked(NamedTuple):
+    """How far a second run came, with which state and gates, and its states at these times."""
+
+    time: float
+    state: Array
+    gates: Gates
+    looks: Array
+    saved: Array
 
 
 def check_events(
@@ -244,20 +252,29 @@ def check_events(
     times: Array,
     stop: Flag,
     turns: tuple[Any, ...] = (),
-) -> Array:
+    before: Checked | None = None,
+) -> Checked:
     """The states at these times of a second run, which is to tell the error of another: it takes
     that one's steps in halves, neglects less, and comes to rest later; the arcs of the early phase,
-    which are exact, are the same."""
+    which are exact, are the same. before: the second run that goes on."""
     early = checked.early
-    begun = _begun(net, early, 0.0 if early is None else early.less, times, turns)
-    ask = _asked(setting, begun, TIGHTER, checked.t_end, MOST_ARCS, stop, checked.mesh)
+    # after Ctrl-C few were looked at
+    if before is None or not np.isin(times[times <= before.time], before.looks).all():
+        begun = _begun(net, early, 0.0 if early is None else early.less, times, turns)
+    else:
+        first = before.saved[np.isin(before.looks, times)]
+        state = before.time, before.state.copy(), before.gates.copy()
+        begun = _Begun(early, *state, first, times[len(first) :], False)
+    ask = _asked(setting, begun, TIGHTER, checked.t_end, MOST_ARCS, stop, checked.marched.mesh)
     marched = _marched(setting, net, begun, ask, turns)
-    return _saved(begun, marched, times, marched.code in (*RESTING, UNSEEN))
+    saved = _saved(begun, marched, times, marched.code in (*RESTING, UNSEEN))
+    return Checked(marched.time, begun.Y, begun.gates, times[: len(saved)], saved)
 
 
 class _Begun(NamedTuple):
-    """Where a march begins: the state and gates at the end of the early phase, which it overwrites
-    with the end; what the early phase saves, and the times that are left."""
+    """Where a march begins: the state and gates at the end of the early phase, or of an earlier
+    march, which it overwrites with the end; what was saved before, and the times that are left;
+    whether gates at zero are still to be decided."""
 
     early: Early | None
     t: float
@@ -265,18 +282,19 @@ class _Begun(NamedTuple):
     gates: Gates
     first: Array | None
     looks: Array
+    fresh: bool
 
 
 def _begun(
     net: Network, early: Early | None, t_early: float, times: Array, turns: tuple[Any, ...]
 ) -> _Begun:
     if early is None or t_early == 0 or (turns and turns[0].time <= t_early):
-        return _Begun(None, 0.0, net.start.copy(), net.gates.copy(), None, times)
+        return _Begun(None, 0.0, net.start.copy(), net.gates.copy(), None, times, True)
     exact = int(times.searchsorted(t_early, side="right"))
     moments = np.empty(exact + 1)
     moments[:exact], moments[exact] = times[:exact], t_early
     states, gates = states_at(early.arcs, net.invariants, moments, len(net.start))
-    return _Begun(early, t_early, states[-1].copy(), gates, states[:-1], times[exact:])
+    return _Begun(early, t_early, states[-1].copy(), gates, states[:-1], times[exact:], False)
 
 
 def _asked(
@@ -314,7 +332,8 @@ def _marched(
         return at_rest(setting.problem, net, Y, gates, ask.faint)
 
     most = 3 * MAX_STEPS if ask.mesh.size else MAX_STEPS
-    return march_through(net, begun.Y, begun.gates, begun.early is None, ask, most, turns, judge)
+    ahead = tuple(turn for turn in turns if turn.time >= begun.t)
+    return march_through(net, begun.Y, begun.gates, begun.fresh, ask, most, ahead, judge)
 
 
 def _saved(begun: _Begun, marched: Marched, times: Array, resting: bool) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +12,15 @@ from ..._core.arguments import Array
 from ..._core.problems import Problem
 from ..._core.progress import doing
 from ..._core.results import Result, Trajectory, later
-from ..._numerics.flow_frame import SAME_TIME, TIGHTER, TWICE, FlowRequest
+from ..._numerics.flow_frame import SAME_TIME, TIGHTER, TWICE, FlowRequest, goes_on
 from ..._numerics.interrupts import still_saved
 from ...errors import ScaleError
 from ...models import TwoLayerParams
 from . import march_control as marching
-from .branches import along_branches
-from .event_flow import gate_events
-from .event_runs import NEGLIGIBLE, EventRun, Setting, check_events, run_events
+from .branches import Branch, along_branches, branches_after
+from .event_flow import gate_events, integrate_events
+from .event_march import ACCEPTED
+from .event_runs import NEGLIGIBLE, Checked, EventRun, Setting, check_events, run_events
 from .geometry import Network, network
 from .implicit_tail import UNSEEN
 from .layout import HYSTERESIS, RHO
@@ -40,10 +42,25 @@ RESULTS = {
 """What is said of why a march ended."""
 
 
+class _Runs(NamedTuple):
+    """A run, the network and the turns with which it took its branches, and those it met; the
+    second, and its seconds."""
+
+    run: EventRun
+    net: Network
+    turns: tuple[Any, ...]
+    met: tuple[Branch, ...]
+    check: Checked | None
+    error_seconds: float
+
+
 def integrate(
-    problem: Problem, request: FlowRequest, branch: tuple[int, ...]
+    problem: Problem,
+    request: FlowRequest,
+    branch: tuple[int, ...],
+    before: _Runs | None = None,
 ) -> Trajectory[TwoLayerParams]:
-    """The flow, as `integrate_events` says."""
+    """The flow, as `integrate_events` says. before: the runs that go on."""
     wanted, deadline, net = request.times, request.deadline, network(problem)
     _check_rounding(net, request.rtol)
     start = problem.first_state
@@ -52,12 +69,24 @@ def integrate(
     if result is not None:
         return _standing(problem, net, result, wanted)
     setting = Setting(problem, net, request.rtol, residual)
+    if before is not None and before.run.marched.counts[ACCEPTED] == 0:
+        before = None  # the early phase costs nothing
     with deadline.flag(deadline.first) as stop, request.watched(setting.where):
 
-        def follow(net: Network, turns: tuple[Any, ...]) -> EventRun:
-            return run_events(setting, net, request.t1, wanted, stop, turns)
+        def follow(
+            net: Network, turns: tuple[Any, ...], before: EventRun | None = None
+        ) -> EventRun:
+            return run_events(setting, net, request.t1, wanted, stop, turns, before)
 
-        run, net, turns, met = along_branches(follow, problem, net, branch)
+        if before is None:
+            run, net, turns, met = along_branches(follow, problem, net, branch)
+            check, seconds = None, 0.0
+        else:
+            run, net, turns, met, check, seconds = before
+            if goes_on(RESULTS[run.code], run.t_end, request.t1):
+                further = follow(net, turns, run)
+                met += branches_after(problem, net, further, run.marched.time)
+                run = further
     if wanted is None:
         saved, states = run.every_step()
     else:
@@ -77,11 +106,12 @@ def integrate(
     if looks.size:
         watched = request.watched(setting.where)
         with deadline.flag(deadline.both) as stop, doing("its error"), watched:
-            others = check_events(setting, net, run, looks, stop, turns)
+            check = check_events(setting, net, run, looks, stop, turns, check)
+        others = check.saved
     error = _errors(net, run, others, looks, params.a[moved:], params.W[moved:])
     if moved:
         error = np.concatenate([np.zeros((2, 1)), error], axis=1)
-    seconds = time.thread_time() - started
+    seconds += time.thread_time() - started
 
     def stats() -> dict[str, Any]:
         return {
@@ -109,6 +139,12 @@ def integrate(
         polar=lambda t: net.polar(run.state_at(t)),
         predictor_error=error[1],
         log_norms=log_norms,
+        continuation=partial(
+            integrate_events,
+            problem,
+            branch=branch,
+            before=_Runs(run, net, turns, met, check, seconds),
+        ),
     )
 
 
@@ -148,7 +184,8 @@ def _errors(net: Network, run: EventRun, other: Array, saved: Array, a: Array, W
     # may be left out of both at an event that they meet in the same step
     uncoupled = UNCOUPLED * share * min(1.0, share / LOOSE)
     left_out = rounding / TWICE, (rounding + uncoupled) / TWICE
-    changes = run.late_rows if run.early is None else run.early.rows, run.late_rows
+    late = run.marched.rows
+    changes = late if run.early is None else run.early.rows, late
     errors = np.empty((2, saved.size))
     compare(other, net.data.axes, net.still, net.alive, a, W, *left_out, *changes, saved, errors)
     errors *= TWICE

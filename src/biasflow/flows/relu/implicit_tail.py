@@ -180,12 +180,12 @@ def march_through(
         if turn is None or stretches[-1].code != REACHED_T1 or until == ask.t1:
             break
         gates[turn.j] = turn.row
-    kept = Kept(
-        *(
-            np.concatenate(parts)
-            for parts in zip(*(stretch.kept for stretch in stretches), strict=True)
-        )
-    )
+    return joined(stretches)
+
+
+def joined(stretches: list[Marched]) -> Marched:
+    """Marches, each from where the one before ended, as one."""
+    kept = Kept(*map(np.concatenate, zip(*(stretch.kept for stretch in stretches), strict=True)))
     saved, implicit, rows, mesh = (
         np.concatenate([getattr(s, name) for s in stretches])
         for name in ("saved", "implicit", "rows", "mesh")

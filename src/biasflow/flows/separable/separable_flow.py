@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from ..._core.progress import doing
 from ..._core.results import Result, Trajectory
 from ..._core.showing import drawing_room
 from ..._numerics.deadlines import FLOW_S, Deadline
-from ..._numerics.flow_frame import FlowRequest
+from ..._numerics.flow_frame import FlowRequest, goes_on
 from ..._numerics.interrupts import still_saved
 from ...errors import ConvergenceError, InputError, RefusedError
 from ...limits import l1_max_margin
@@ -120,6 +121,16 @@ def _frame(problem: Problem) -> tuple[DualFrame, Array]:
     return frame, np.ravel(rows)
 
 
+class _Runs(NamedTuple):
+    """A march and how it ended, the states of the second, and the seconds that both took."""
+
+    march: SeparableMarch
+    result: Result
+    beside: list[State]
+    seconds: float = 0.0
+    error_seconds: float = 0.0
+
+
 def _marched(
     problem: Problem,
     log_times: Array,
@@ -128,26 +139,42 @@ def _marched(
     deadline: Deadline,
     smooth: bool,
     shift: float,
-) -> tuple[SeparableMarch, list[State], Array, Result, dict[str, Any]]:
+    before: _Runs | None = None,
+) -> tuple[_Runs, Array, dict[str, Any]]:
+    """Both runs, each on from its end before; which of the rows each sample is, and the stats."""
     frame, rows = _frame(problem)
     began = time.process_time()
-    clock = smooth_clock if smooth else risk_clock
-    march = SeparableMarch(frame, clock, rtol, deadline.first)
+    if before is None:
+        march = SeparableMarch(frame, smooth_clock if smooth else risk_clock, rtol, deadline.first)
+        before = _Runs(march, Result.TIME_LIMIT, [])
+    march, result = before.march.copy(deadline.first), before.result
+    reached, last = (
+        march.goals[-1] if march.goals else 0.0,
+        float(np.max(log_times, initial=-np.inf)),
+    )
     with doing(lambda: f"log-norm {march.states[-1].log_norm + shift:.4g}"):
-        result = march.run(log_times, cap)
+        if goes_on(result, reached, last):
+            result = march.run(log_times, cap)
         middle = time.process_time()
         march.over = deadline.both
         with doing("its error"):
-            beside = march.beside()
+            beside = march.beside(before.beside)
+    runs = _Runs(
+        march,
+        result,
+        beside,
+        before.seconds + middle - began,
+        before.error_seconds + time.process_time() - middle,
+    )
     stats = {
         "method": "separable",
         "steps": len(march.states) - 1,
         "rejected": march.rejected,
         "rtol": rtol,
-        "seconds": middle - began,
-        "error_seconds": time.process_time() - middle,
+        "seconds": runs.seconds,
+        "error_seconds": runs.error_seconds,
     }
-    return march, beside, rows, result, stats
+    return runs, rows, stats
 
 
 def _doubts(march: SeparableMarch, beside: list[State], places: list[int], timed: bool) -> Array:
@@ -171,9 +198,12 @@ def _doubts(march: SeparableMarch, beside: list[State], places: list[int], timed
 
 
 def integrate_separable(
-    problem: Problem, request: FlowRequest, log_norm: float | None = None
+    problem: Problem,
+    request: FlowRequest,
+    log_norm: float | None = None,
+    before: _Runs | None = None,
 ) -> Trajectory[Any]:
-    """The flow until t1 or the log-norm."""
+    """The flow until t1 or the log-norm. before: the runs that go on."""
     smooth = isinstance(problem.loss, SmoothMargin)
     wanted = request.times
     ends = np.empty(0) if request.t1 is None else np.array([request.t1])
@@ -181,9 +211,10 @@ def integrate_separable(
     with np.errstate(divide="ignore"):
         log_goals = np.log(goals)
     cap = HIGHEST if log_norm is None else log_norm
-    march, beside, rows, result, stats = _marched(
-        problem, log_goals, cap, request.rtol, request.deadline, smooth, request.units[2]
+    runs, rows, stats = _marched(
+        problem, log_goals, cap, request.rtol, request.deadline, smooth, request.units[2], before
     )
+    march = runs.march
     last = len(march.states) - 1
     places = [*range(last + 1)] if wanted is None else list(march.saved)
     if not places or places[-1] != last:
@@ -194,7 +225,7 @@ def integrate_separable(
     frame = march.frame
     etas = np.array([frame.eta(state.s) for state in states])
     weights = _weights(problem, frame, etas)
-    doubt = _doubts(march, beside, places, timed=True)
+    doubt = _doubts(march, runs.beside, places, timed=True)
     seen = [frame.place(eta, floor=-np.inf) for eta in etas]
     log_width = np.array([place.log_unit + np.log(place.width) for place in seen])
     grown = np.expm1(np.minimum(doubt, 700.0))
@@ -205,7 +236,7 @@ def integrate_separable(
         of_beta = np.max(np.exp(log_width) * grown, axis=1)
     if wanted is not None:
         asked = kept[kept < len(march.saved)]
-        times[: asked.size] = wanted[asked]
+        times[: asked.size] = goals[asked]
     told = np.array([state.p[rows] / frame.counts[rows] for state in states])
     log_times = np.array([state.log_time for state in states])
     return Trajectory(
@@ -220,7 +251,7 @@ def integrate_separable(
         error=error,
         events=(),
         stats=stats,
-        result=result,
+        result=runs.result,
         problem=problem,
         interpolant=lambda t: _at(problem, march, t),
         predictor_error=of_beta,
@@ -229,6 +260,7 @@ def integrate_separable(
         sample_weights=told,
         smooth_time=times if smooth else None,
         log_time=None if smooth else log_times,
+        continuation=partial(integrate_separable, problem, log_norm=log_norm, before=runs),
     )
 
 
@@ -368,9 +400,10 @@ def direction_path(
     best, units = needs_separation(problem), own_units(problem)
     own, shift = units.problem(problem), 2 * units.states * LOG2
     deadline = Deadline(None if time_s is None else positive_float("time_s", time_s))
-    march, beside, rows, result, stats = _marched(
+    runs, rows, stats = _marched(
         own, np.empty(0), log_norm - shift, relative_tolerance("rtol", rtol), deadline, True, shift
     )
+    march, result = runs.march, runs.result
     if not result.success:
         raise ConvergenceError(
             f"direction_path: {result.value} at log-norm {march.states[-1].log_norm + shift:g}"
@@ -378,7 +411,7 @@ def direction_path(
     states, frame = march.states, march.frame
     etas = [frame.eta(state.s) for state in states]
     seen = [frame.place(eta, floor=-np.inf) for eta in etas]
-    doubt = _doubts(march, beside, [*range(len(states))], timed=False)
+    doubt = _doubts(march, runs.beside, [*range(len(states))], timed=False)
     sizes = np.array([max(float(np.sum(np.abs(place.beta))), 1e-300) for place in seen])
     size = float(2.0**units.inputs)
     return DirectionPath(

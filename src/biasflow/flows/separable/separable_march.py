@@ -11,8 +11,9 @@ first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ def turned(frame: DualFrame, s: Array, ds: Array) -> float:
 
 @dataclass(eq=False)
 class SeparableMarch:
-    """The states of a flow, its steps, and how it ended."""
+    """The states of a flow: those where it met a goal, and the step to try next."""
 
     frame: DualFrame
     clock: Clock
@@ -100,6 +101,12 @@ class SeparableMarch:
     states: list[State] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
     rejected: int = 0
+    goals: list[float] = field(default_factory=list)
+    step: float = 0.0
+
+    def copy(self, over: Callable[[], bool]) -> SeparableMarch:
+        """Another, which goes on from the end of this one."""
+        return replace(self, over=over, states=self.states.copy())
 
     def start(self) -> State:
         frame = self.frame
@@ -114,15 +121,21 @@ class SeparableMarch:
         )
 
     def run(self, log_times: Array, cap: float) -> Result:
-        """Until the last of the times, or the cap on the log-norm."""
-        state = self.start()
-        self.states = [state]
-        goals = list(log_times)
+        """On until the last of the times, or the cap on the log-norm."""
+        if not self.states:
+            self.states = [self.start()]
+            self.step = self._first_step(self.states[0])
+        # those that are no goals any more were the end of an earlier run
+        met = [k for k, goal in zip(self.saved, self.goals, strict=False) if goal in log_times]
+        state, h = self.states[-1], self.step
+        self.saved, self.goals = met, log_times.tolist()
+        goals = self.goals[len(met) :]
         if goals and goals[0] == -np.inf:
             self.saved.append(0)
             goals.pop(0)
-        h = self._first_step(state)
-        while len(self.states) < MOST_STEPS:
+        most = len(self.states) + MOST_STEPS
+        while len(self.states) < most:
+            self.step = h
             if self.over():
                 return Result.TIME_LIMIT
             found = self._attempt(state, h, ORDER)
@@ -279,11 +292,12 @@ class SeparableMarch:
         found = float(np.sum(p * frame.slopes(place) * speed))
         return found * float(np.exp(min(place.log_unit, 700.0)))
 
-    def beside(self) -> list[State]:
-        """The same steps at the order before; shorter where it gave up."""
-        state = self.start()
-        found = [state]
-        for before, after in zip(self.states[:-1], self.states[1:], strict=True):
+    def beside(self, known: list[State]) -> list[State]:
+        """The same steps at the order before, after those that are known; shorter where it gave
+        up."""
+        found = known.copy() or [self.start()]
+        state, first = found[-1], len(found) - 1
+        for before, after in pairwise(self.states[first:]):
             step = None if self.over() else self._split(state, after.sigma - before.sigma)
             if step is None:
                 break
