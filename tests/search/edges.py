@@ -25,6 +25,7 @@ import numpy as np
 
 import biasflow as bf
 from biasflow._core.trees import leaf_map, leaves
+from biasflow.errors import InputError
 from biasflow.models import TwoLayerParams
 from biasflow.theory.margin.margin_setting import Scores
 from biasflow.theory.verdicts import Verdict
@@ -49,6 +50,10 @@ def with_data(problem: Any, X: Any, y: Any, columns: Any = None) -> Any:
             potential = potential.restricted(columns)
             beta0 = None if beta0 is None else beta0[columns]
         return bf.MirrorProblem(potential, X, y, beta0)
+    if not hasattr(problem, "data"):
+        if columns is not None:
+            raise InputError(f"{type(problem).__name__} is not a sum over coordinates")
+        return dataclasses.replace(problem, X=X, y=y)
     if columns is None:
         return dataclasses.replace(problem, data=bf.Dataset(X, y))
     d = problem.data.d
