@@ -1,5 +1,6 @@
 """B's figures: the numbers the paper reports, what the pictures rest on, and animations."""
 
+import dataclasses
 import io
 
 import numpy as np
@@ -137,6 +138,17 @@ def test_iterations_are_the_authors():
     assert flow.times[-1] == 2000 * ITERATION
     # the step's error: 1e-3 times rates of order one
     assert np.max(np.abs(flow.final.W - W)) < 5e-3 * np.max(np.abs(W))
+
+
+def test_with_its_own_loss_the_saddles_are_left_after_twice_the_iterations():
+    """Steps of 1e-3 on L = 1/(2n)·Σ(h − y)², as B prints them, where B has 5000 and 11000."""
+    ds, model = bf.data.two_points(), bf.TwoLayer(60, 2)
+    start, loss = model.init(1e-6 / np.sqrt(60), key=0), bf.SquareLoss("half-mean")
+    problem = bf.Problem(model, ds, loss, start)
+    run = bf.train(problem, steps=30_000, step=1e-3, records=range(0, 30_001, 10))
+    left = turning_points(dataclasses.replace(run, times=ITERATION * run.stats["kept"]))
+    assert left["left_first"] == pytest.approx(2 * 5775, rel=0.05)
+    assert left["left_second"] == pytest.approx(2 * 11530, rel=0.05)
 
 
 def test_sliding_pairs_have_zero_preactivations():

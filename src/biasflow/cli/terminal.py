@@ -96,7 +96,8 @@ def numbers_table(numbers: Iterable[Number]) -> str:
         values = (
             f"paper {paper_in_words(number)}, ours {number.ours:.4g} {runs_in_words(number)}"
         ).rstrip()
-        why = f"\n    {number.why}" if number.why else ""
+        words = (number.reported.chosen, number.why)
+        why = "".join(f"\n    {said}" for said in words if said)
         lines.append(f"  {number.reported.name}: {values}: {number.agreement}{why}\n")
     return "".join(lines)
 

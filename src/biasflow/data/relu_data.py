@@ -31,7 +31,8 @@ def two_points() -> Dataset:
 
 
 def five_points() -> Dataset:
-    """Five points on a line with a bias coordinate (B, figs. 4 and 5).
+    """Five points on a line with a bias coordinate (B, figs. 4 and 5). B does not print them; they
+    are those of the authors' code (github.com/eboursier/GFdynamics).
 
     Returns
     -------
@@ -53,7 +54,8 @@ def gaussian_teacher(n: int = 75, d: int = 150, neurons: int = 6, *, key: int = 
     """x ~ N(0, I_d), labelled by a two-layer ReLU network with w ~ N(0, I_d/d) and a ~ N(0,
     1)/neurons (B, figs. 6 and 7).
 
-    The paper does not say how its teacher is scaled; this one gives the times of its figure.
+    B does not say how its teacher is drawn. The authors' code (github.com/eboursier/GFdynamics) has
+    w ~ N(0, I_d/(neurons·d)) and a ~ N(0, 1/neurons), which gives labels of the same law.
 
     Parameters
     ----------

@@ -61,6 +61,8 @@ class Reported:
     most or at least.
     why: what explains a difference, or that we do not know; shown where there is one.
     incomparable: why the two cannot be compared, where they cannot.
+    chosen: what the paper leaves open and we chose so that numbers of the same run fit, this one
+    among them; such numbers are counted apart.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Reported:
     relation: str = "=="
     why: str = ""
     incomparable: str = ""
+    chosen: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,10 +50,11 @@ HEAD = """# The papers' numbers and ours
 A number *agrees* where the paper's, as well as it can be read, lies in the interval that a further
 run of ours falls into with probability 95% (Student's prediction interval for as many runs as the
 paper's number is a mean of, on a logarithmic scale where all are positive); where the paper says it
-of every run, each of ours must meet it, within its error. Bands are not fitted to our runs (sizes
-that a paper does not state are, and the row says so): of numbers that do agree, one in twenty comes
-out as different by chance. With few runs the interval is wide, and agreement says little. Where
-they differ, the reason is given as far as we know it.
+of every run, each of ours must meet it, within its error. Bands are not fitted to our runs. What a
+paper leaves open, such as a sample size, was in some figures chosen so that the numbers of that
+figure fit: the row says so, and these are counted apart, for their agreement is partly our choice.
+Of numbers that do agree, one in twenty comes out as different by chance. With few runs the interval
+is wide, and agreement says little. Where they differ, the reason is given as far as we know it.
 
 | figure | number | paper | read | ours | our runs | verdict | where, and why they differ |
 |---|---|---|---|---|---|---|---|
@@ -74,13 +75,16 @@ def numbers_page(found: Mapping[str, Sequence[Number]], command: str) -> str:
 
 def counted(numbers: Sequence[Number]) -> str:
     """How many of the papers' numbers are ours too, in a sentence."""
-    found = Counter(number.agreement for number in numbers)
-    others = (
-        f"{found[Agreement.DIFFERS]} differ, {found[Agreement.NOT_COMPARABLE]} are not comparable"
+    found = Counter((number.agreement, bool(number.reported.chosen)) for number in numbers)
+    free, fitted = (found[Agreement.AGREES, chosen] for chosen in (False, True))
+    differ, apart = (
+        found[kind, False] + found[kind, True]
+        for kind in (Agreement.DIFFERS, Agreement.NOT_COMPARABLE)
     )
     return (
-        f"Of {len(numbers)} numbers of the papers {found[Agreement.AGREES]} agree with ours, "
-        f"{others}."
+        f"Of {len(numbers)} comparisons with the papers' numbers {free + fitted} agree"
+        + (f" ({free} as they are, {fitted} with something chosen to fit them)" if fitted else "")
+        + f", {differ} differ, {apart} are not comparable."
     )
 
 
@@ -103,7 +107,8 @@ def runs_in_words(number: Number) -> str:
 
 def _row(id: str, number: Number) -> str:
     reported = number.reported
-    why = f" {number.why}" if number.why else ""
+    words = (number.reported.chosen, number.why)
+    why = "".join(f" {said}" for said in words if said)
     cells = [
         f"`{id}`",
         reported.name,

@@ -143,7 +143,7 @@ fig2 = Experiment(
     "three: nearly their range).",
     {
         "quick": Grid(
-            {"depth": (2, 3, 5), "n": (50, 60, 70, 80, 120), "seed": (0, 1, 2)},
+            {"depth": (2, 3, 5, 10), "n": (50, 60, 70, 80, 120), "seed": (0, 1, 2)},
             {"d": 1000, "sparsity": 5, "noise_var": 0.01},
         ),
         "paper": Grid(

@@ -33,6 +33,8 @@ ROUNDING = 1e-6
 HOLLOW: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 MOST_LEFT = 0.1
 """Share of training images: with more of them left, a test error says nothing of the end."""
+MARKS = ("", "o", "s")
+"""Of the steps of one scale whose lines look alike."""
 EPOCH_TICKS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 VGG_SHOWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "borne": (
@@ -298,6 +300,7 @@ def draw_curves(summary: xarray.Dataset) -> Any:
     scales = list(np.unique(some["alpha"].values))
     for axis, (name, label, factor) in zip(axes, shown, strict=True):
         drawn: list[list[float]] = []
+        styles: list[list[Any]] = []
         for training in some["training"].values:
             row = some.sel(training=training)
             curve = factor * row[f"{name}_history"].dropna("epoch")
@@ -311,11 +314,19 @@ def draw_curves(summary: xarray.Dataset) -> Any:
             told = [float(row[by]) for by in ("alpha", "step", "momentum")]
             again = told in drawn
             drawn += [told]
+            style = "--" if papers else ":" if again else "-." if momentum else "-"
+            # steps of one scale that share their line are told apart by marks
+            alike = [told[0], style]
+            mark = MARKS[styles.count(alike)]
+            styles += [alike]
             axis.plot(
                 curve["epoch"],
                 curve,
-                "--" if papers else ":" if again else "-." if momentum else "-",
+                style,
                 color=colour,
+                marker=mark,
+                markersize=4,
+                markerfacecolor="white",
                 label=f"α = {float(row['alpha']):g}, step {float(row['step']):.2g}"
                 + (f", momentum {momentum:g}" if momentum else "")
                 + f", {precision}" * again,

@@ -26,7 +26,7 @@ from .drawing_lines import (
     draw_fig4,
     draw_fig5,
 )
-from .running import flow_at, misalignment, turning_points
+from .running import OF_TWICE_THE_LOSS, flow_at, misalignment, turning_points
 
 if TYPE_CHECKING:
     import xarray
@@ -256,7 +256,10 @@ NOT_THE_KERNELS = (
 # numbers.
 REPORTED2 = (
     Reported(
-        ALIGNED.format(4000), Reading.plot(0.0, HALF_TURN), 'Figure 2b: "End of first phase"', None
+        ALIGNED.format(4000),
+        Reading.plot(0.0, HALF_TURN),
+        'Figure 2b: "End of first phase"' + OF_TWICE_THE_LOSS,
+        None,
     ),
     Reported("kinks", Reading.exact(2.0), '§5: "it only has two kinks"', None),
     Reported(
@@ -271,40 +274,60 @@ REPORTED3 = (
     Reported(
         TURNS["left_first"],
         Reading.rounded(5000.0, 1000.0),
-        '§5: "needs 5000 iterations to leave this first saddle"',
+        '§5: "needs 5000 iterations to leave this first saddle"' + OF_TWICE_THE_LOSS,
         why=DEFINED,
     ),
-    Reported(ON_SADDLE.format(8000), Reading.exact(1.0), 'Figure 2c: "End of second phase"', None),
+    Reported(
+        ON_SADDLE.format(8000),
+        Reading.exact(1.0),
+        'Figure 2c: "End of second phase"' + OF_TWICE_THE_LOSS,
+        None,
+    ),
     Reported(
         TURNS["left_second"],
         Reading.rounded(11000.0, 1000.0),
-        '§5: "only leaves this saddle around iteration 11000"',
+        '§5: "only leaves this saddle around iteration 11000"' + OF_TWICE_THE_LOSS,
     ),
-    Reported(LEFT.format(15000), Reading.plot(0.0, 1.0), 'Figure 2d: "End of third phase"', None),
+    Reported(
+        LEFT.format(15000),
+        Reading.plot(0.0, 1.0),
+        'Figure 2d: "End of third phase"' + OF_TWICE_THE_LOSS,
+        None,
+    ),
 )
 REPORTED4 = (
     Reported(
         ALIGNED.format(15000),
         Reading.plot(0.0, HALF_TURN),
-        'Figure 4b: "End of early alignment"',
+        'Figure 4b: "End of early alignment"' + OF_TWICE_THE_LOSS,
         None,
     ),
-    Reported(ON_SADDLE.format(94000), Reading.exact(1.0), 'Figure 4c: "Intermediate saddle"', None),
+    Reported(
+        ON_SADDLE.format(94000),
+        Reading.exact(1.0),
+        'Figure 4c: "Intermediate saddle"' + OF_TWICE_THE_LOSS,
+        None,
+    ),
     Reported(
         GROWING.format(150000),
         Reading.exact(1.0),
-        'Figure 4d: "Simultaneous norm growth and realignment"',
+        'Figure 4d: "Simultaneous norm growth and realignment"' + OF_TWICE_THE_LOSS,
         None,
     ),
     Reported(
         LEFT.format(300000),
         Reading.plot(0.0, 1.0),
-        'Appendix A, on Figure 4e: "a zero training loss"',
+        'Appendix A, on Figure 4e: "a zero training loss"' + OF_TWICE_THE_LOSS,
         None,
     ),
 )
 REPORTED5 = (
-    Reported(LEFT.format(5000), Reading.plot(0.0, 1.0), 'Figure 5b: "End of training"', None),
+    Reported(
+        LEFT.format(5000),
+        Reading.plot(0.0, 1.0),
+        'Figure 5b: "End of training"' + OF_TWICE_THE_LOSS,
+        None,
+    ),
     Reported(
         "relative distance that the weights move",
         Reading.exact(0.0),

@@ -13,8 +13,9 @@ from ...models import TwoLayer, TwoLayerParams
 from ...pictures.neuron_marks import LEFT_SHARE
 
 ITERATION = 2e-3
-"""Time of one iteration: the authors descend 1/n·Σ(h − y)² by steps of 1e-3, which is twice B's
-loss."""
+"""Time of one iteration of B's figures: steps of 1e-3 on 1/n·Σ(h − y)², which is twice the loss
+that B prints. With B's own the saddles of Figure 3 are left twice as late as it says (errata)."""
+OF_TWICE_THE_LOSS = "; an iteration is a step of 1e-3 on twice B's loss (errata, §5)"
 DONE_LOSS = 1e-3
 """Loss, relative to its start, at which a figure looks finished."""
 LEAST_SADDLE_LOSS = 0.05
