@@ -14,6 +14,7 @@ from biasflow.experiments.experiment import Reading, Reported
 from biasflow.report import ClaimEntry, Number, check_claim, make_figure, reproduce
 from biasflow.report.entries import PAPERS, FigureEntry
 from biasflow.report.making import DEAR, example_keys
+from biasflow.report.numbers import counted, numbers_page
 from biasflow.report.side_by_side import settle_pictures
 from biasflow.sweeps import Processes, Serial, Store
 from biasflow.sweeps.grids import Grid
@@ -404,3 +405,15 @@ def test_figures_drawn_beside_sweeps_are_those_of_this_process(tmp_path, monkeyp
         _, text, _ = read_page(tmp_path / "two")
         assert "What it cost" in text and text.endswith("100%")
     assert made == ["R/fig4"] and (tmp_path / "two" / "figures" / "R-fig4.png").exists()
+
+
+def test_numbers_that_something_was_chosen_to_fit_are_counted_apart():
+    open_, chosen = (
+        Number(Reported(name, Reading.exact(2.0), "Figure 1", chosen=words), 2.0, (2.0, 2.1))
+        for name, words in (("width", ""), ("error", "n is not stated; 10 fits."))
+    )
+    assert counted([open_]).startswith("Of 1 comparisons with the papers' numbers 1 agree, 0")
+    said = "Of 2 comparisons with the papers' numbers 2 agree (1 as they are, 1 with something "
+    assert counted([open_, chosen]).startswith(said)
+    page = numbers_page({"W/fig1": [open_, chosen]}, "biasflow numbers")
+    assert "Figure 1. n is not stated; 10 fits. |" in page

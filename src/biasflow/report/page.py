@@ -115,6 +115,11 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str]]:
             for other, words in OTHERS.items()
             if report.agreements[other]
         ]
+        fitted = sum(
+            number.agreement is Agreement.AGREES and bool(number.reported.chosen)
+            for number in report.numbers
+        )
+        others = [f"{fitted} of these with something chosen to fit them"] * bool(fitted) + others
         text = ", ".join(["of the papers' numbers agree with ours", *others])
         yield agree, text, "differs" if report.agreements[Agreement.DIFFERS] else "agrees"
     if report.figures:
