@@ -93,7 +93,7 @@ def test_figure_writes_a_png_and_compares_numbers(cli, tmp_path):
 
 def test_numbers_prints_and_writes_what_agrees(cli, tmp_path):
     code, out, _ = cli("numbers", "--out", "table.md")
-    counts = "Of 3 numbers of the papers 1 agree with ours, 1 differ, 1 are not comparable."
+    counts = "Of 3 comparisons with the papers' numbers 1 agree, 1 differ, 1 are not comparable."
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert code == 0 and counts in out and counts in page
     assert "biasflow numbers --out table.md" in page and page.count("`W/fig1`") == 3
@@ -267,7 +267,7 @@ def test_reproduce_writes_the_report_and_tells_the_truth(cli, tmp_path):
     assert (
         code == 1
         and "R/sharp: violated" in out
-        and "Of 3 numbers of the papers 1 agree with ours, 1 differ" in out
+        and "Of 3 comparisons with the papers' numbers 1 agree, 1 differ" in out
     )
     assert (tmp_path / "made" / "index.html").exists()
     assert cli("reproduce", "--only", "W")[0] == 0

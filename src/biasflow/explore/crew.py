@@ -230,7 +230,12 @@ class Crew:
             stdin=PIPE,
             stdout=PIPE,
             limit=LARGEST_PART,
-            env={**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env={
+                **ONE_THREAD,
+                **os.environ,
+                "BIASFLOW_PROGRESS": "0",
+                "PYTHONPATH": os.pathsep.join(paths),
+            },
             start_new_session=True,  # Ctrl-C is for the server, which ends its workers itself
         )
 
