@@ -25,6 +25,14 @@ GROUPS = {word: [kind for kind in KINDS if kind.startswith(word)] for word in ("
 }
 
 
+@pytest.fixture(autouse=True)
+def handled():
+    """SIGINT as in a terminal: processes in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_calls_end_within_half_a_second_and_the_next_one_works(group):
     rows, code, last = in_process(SIGNALS, *GROUPS[group])

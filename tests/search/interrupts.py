@@ -250,6 +250,7 @@ def one(call: Call, wait: float) -> dict[str, Any]:
 def run(kind: str, count: int) -> None:
     """So many signals; a line of JSON for each, flushed before the next."""
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     draw, handler = random.Random(f"{kind} {count}"), signal.getsignal(signal.SIGINT)
     make, _ = KINDS[kind]
     call, small = make()
@@ -299,11 +300,13 @@ def main() -> None:
         rows, code, last = in_process(COUNT, kind)
         wrong = [fault for row in rows for fault in faults(row)]
         took = sorted(row["took"] for row in rows if "took" in row) or [float("nan")]
+        most = max((row["took"] - row["waited"] for row in rows if "took" in row), default=0.0)
         partials = sum(bool(row.get("partial")) for row in rows)
         line = (
-            f"{kind}: {len(rows)} signals, exit code {code}, seconds to the exception "
-            f"{took[len(took) // 2]:.3f} in the middle, {took[-1]:.3f} at most, "
-            f"{partials} partials, {len(wrong)} faults {sorted(set(wrong))[:3] or ''}"
+            f"{kind}: {len(rows)} signals, exit code {code}, {partials} partials; to the exception "
+            f"{took[len(took) // 2]:.3f} s in the middle, {took[-1]:.3f} at most, "
+            f"{max(most, 0.0):.3f} without waiting for the machine; "
+            f"{len(wrong)} faults{''.join(f'; {fault}' for fault in sorted(set(wrong))[:3])}"
         )
         print(line, last if code else "", flush=True)
         with OUT.open("a") as file:

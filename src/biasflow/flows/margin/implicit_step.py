@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.arguments import Array
+from ..._numerics.interrupts import interrupted
 from ...losses import MarginLoss
 from .dual_weights import implicit_weights
 from .tangents import MarginView
@@ -66,13 +67,16 @@ def euler(
 
 
 def step(view: MarginView, loss: MarginLoss, point: Point, dt: float, rtol: float) -> Step:
-    """Aitken–Neville on Euler steps of dt, dt/2 and dt/3; the last correction is the error."""
+    """Aitken–Neville on Euler steps of dt, dt/2 and dt/3; the last correction is the error, which
+    is infinite after Ctrl-C."""
     params, log_norm, p = point
     column: list[Any] = []
     first = point.weights
     for pieces in PIECES:
         reached, p = params, first
         for piece in range(pieces):
+            if interrupted():
+                return Step(point, np.inf)
             reached, p = euler(view, loss, reached, log_norm, p, dt / pieces, AGREE * rtol)
             first = p if piece == 0 else first
         column.append(reached)
