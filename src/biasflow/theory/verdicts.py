@@ -77,7 +77,10 @@ _EVIDENCE = {
         "flow, in β"
     ),
     Kind.STATIC: "both sides by unrelated routes",
-    Kind.ASYMPTOTIC: "an exponent fitted over three decades; without a rate at best consistent",
+    Kind.ASYMPTOTIC: (
+        "an exponent fitted over at least three decades; if none is fitted, or over fewer, the "
+        "verdict is at best consistent"
+    ),
     Kind.EXISTENCE: "an exhibit with a certificate",
     Kind.UNIQUENESS: "strict convexity or a dual certificate",
     Kind.PROBABILITY: "an exact binomial test on fresh draws",

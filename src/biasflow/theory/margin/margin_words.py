@@ -180,8 +180,8 @@ WORDS = {
     ),
     "C/thm2": Words(
         "Wide networks follow a flow of measures",
-        "Networks whose neurons are drawn from one law follow, on bounded time, the same evolution "
-        "as the width grows; the distance falls like one over the root of the width.",
+        "Networks whose neurons are drawn from one law come to follow one evolution as the width "
+        "grows, on bounded time; their predictors differ from it by chance, to either side.",
         "Results at one large width predict those at another, for a given time.",
     ),
     "C/eq11": Words(
@@ -199,7 +199,7 @@ WORDS = {
     "C/appC2": Words(
         "Only directions and squared norms of the start matter",
         "Starts that differ in how mass is split along a direction follow the same predictor for "
-        "all time; starts with the same predictor but other directions need not.",
+        "all time; starts with the same predictor but other directions can come to differ.",
         "Splitting or merging neurons of one direction changes nothing about training.",
     ),
     "C/energy": Words(
@@ -267,7 +267,8 @@ WORDS = {
     "C/sec6": Words(
         "The distance between classes bounds the margin from both sides",
         "γ₁ lies between explicit functions of the distance of the classes and the size of the "
-        "inputs; it is at least that of any projection of the inputs, which γ₂ need not be.",
+        "inputs, and is at least the γ₁ of any projection of them. The kernel's γ₂ can be less "
+        "than that of a projection.",
         "Data that differ in one direction have a margin that does not depend on the other ones.",
     ),
     "C/lem20": Words(

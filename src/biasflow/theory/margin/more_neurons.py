@@ -303,7 +303,8 @@ def _neurons_at(
 thm2 = Claim(
     "C/thm2",
     "Networks of m neurons from one law follow one flow of measures as m → ∞, uniformly on bounded "
-    "time: distances from it fall with m, and have no mean.",
+    "time: the distance from it falls with m, and deviations of predictors from it average to zero "
+    "over draws of the neurons.",
     "C, Theorem 2",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, DISTINCT),
     wide_problem,

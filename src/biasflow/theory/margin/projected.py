@@ -115,7 +115,7 @@ projected = Claim(
     "C/appC2",
     "The flow is characterised by Π₂(μ₀): starts that differ in lengths, with one Π₂(μ₀), have one "
     "predictor and one Π₂(μ_t) at all times, so that μ₀ may be taken on a compact set; a start "
-    "with the same predictor and another Π₂ need not.",
+    "with the same predictor and another Π₂ can follow another flow.",
     "C, Appendix C.2 (removing the compact support assumption)",
     (SMOOTH, EXPONENTIAL_TAIL, SIGNS, SMALL_START),
     few_problem,

@@ -228,10 +228,10 @@ def _random_axis(d: int) -> Array:
 
 sec6 = Claim(
     "C/sec6",
-    "On labelled inputs with ‖x_i‖ ≤ R: 1/(2 + 16R√(1+R²)/Δ₁²) ≤ γ₁ ≤ Δ_d/4, the first from Lemma "
-    "20's construction for r = 1; and γ₁ is at least that of the projected inputs (ranks 1 and 2 "
-    "are looked at), which γ₂ need not be. So constants that depend on r alone, as in Lemma 20, "
-    "need R ≥ 1 for γ₁.",
+    "On labelled inputs with ‖x_i‖ ≤ R: γ₁ ≥ 1/(2 + 16R√(1+R²)/Δ₁²), a constant that is ours, from "
+    "the classifier of C's proof of Lemma 20 for r = 1; and γ₁ ≤ Δ_d/4, so that Lemma 20, whose "
+    "constants depend on r alone, needs R ≥ 1. γ₁ of inputs is at least γ₁ of any projection of "
+    "them (ranks 1 and 2 are looked at); γ₂ can be less than γ₂ of a projection.",
     "C, Lemma 20 and its proof",
     (DATA, SIGNS, TWO_CLASSES, SEPARABLE),
     lambda key: cluster_data(key, 12, d=3, k=2),
