@@ -12,6 +12,7 @@ from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .margin_examples import any_kept_problem, kept_problem
 from .margin_hypotheses import DISTINCT, EXPONENTIAL, NETWORK, SEPARABLE, SIGNS, SMALL_START
+from .margin_setting import ask_for_time
 from .raw import log_norm, raw_flow, scores
 from .trained import ALONG, Trained, narrowed
 
@@ -38,13 +39,20 @@ def _interchange(evidence: Evidence) -> tuple[Check, ...]:
     runs = [Trained(evidence, narrowed(problem, few)) for few in widths[:-1]]
     runs.append(Trained(evidence, problem, evidence.given_flow))
     of = f"over t ≥ t₀ in networks of {' and '.join(map(str, widths))} neurons"
+    quantity = (
+        f"least of margin(t) − margin(t₀) + log(n)/‖ν_{{t₀}}‖, over the largest margin, {of}, "
+        "by raw gradients"
+    )
+
+    def by_raw_gradients() -> Check:
+        found = []
+        for run in runs:
+            ask_for_time(evidence)
+            found.append(_along(run.problem))
+        return _check(quantity, found, ALONG)
+
     return (
-        _check(
-            f"least of margin(t) − margin(t₀) + log(n)/‖ν_{{t₀}}‖, over the largest margin, {of}, "
-            "by raw gradients",
-            [_along(run.problem) for run in runs],
-            ALONG,
-        ),
+        *part(quantity, by_raw_gradients),
         *part("the same for the library's flow", lambda: _by_library(runs)),
     )
 

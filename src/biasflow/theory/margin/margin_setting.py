@@ -56,6 +56,12 @@ def remembered(evidence: Any, name: str, compute: Callable[[], Any]) -> Any:
     return kept[name]
 
 
+def ask_for_time(evidence: Any) -> None:
+    """`Unmeasured` is raised if the seconds of the verdict are over: for use between steps that
+    look at no clock."""
+    evidence.time_left  # noqa: B018
+
+
 def given_limit(evidence: Any) -> Limit[Any] | None:
     """The limit that `verify` was given, if any: labelled inputs have none of their own."""
     given: Limit[Any] | None = evidence.given_limit
