@@ -125,7 +125,7 @@ def uniform_kernel_weights(patch):
         found = original(X, y, **named)
         return (
             found
-            if named
+            if "features" in named
             else dataclasses.replace(
                 found, value=dataclasses.replace(found.value, coefficients=np.asarray(y))
             )
