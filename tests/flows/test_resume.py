@@ -2,14 +2,16 @@
 stated errors."""
 
 import dataclasses
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
 
 import biasflow as bf
 from biasflow._core.trees import leaves
+from biasflow._numerics import interrupts
 from biasflow._numerics.deadlines import Deadline
+from biasflow._numerics.interrupts import stop_flag
 from biasflow.flows.mirror import compiled_flow
 from biasflow.flows.relu import event_runs
 
@@ -173,6 +175,39 @@ def test_a_compiled_flow_goes_on_from_a_step(name, known, monkeypatch):
         assert again.result is bf.Result.STEP_LIMIT and again.times[-1] > flow.times[-1]
         assert np.all(np.isfinite(again.error)) or not known
     same(again.resume(time_s=60), whole)
+
+
+class Interrupted(Deadline):
+    """Ctrl-C after some looks, or at the end of compiled code."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.looks = looks
+
+    def first(self):
+        self.looks -= 1
+        if self.looks < 0:
+            stop_flag()[0] = 1
+        return super().first()
+
+    @contextmanager
+    def flag(self, over):
+        yield stop_flag()
+        stop_flag()[0] = 1
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_what_ctrl_c_leaves_goes_on(name, monkeypatch):
+    """Though few of its states are saved."""
+    call, (_, _, end) = FLOWS[name]
+    whole = call(t1=end)
+    with monkeypatch.context() as few:
+        few.setattr(interrupts, "SAVED", 3)
+        few.setattr(event_runs, "MAX_STEPS", 40)
+        few.setattr(compiled_flow, "DUAL", dataclasses.replace(compiled_flow.DUAL, most_steps=40))
+        flow = call(t1=end, time_s=Interrupted(8))
+        assert not flow.result.success and 1 < flow.times.size <= 4
+    same(flow.resume(time_s=60), whole)
 
 
 def test_what_a_flow_that_gave_up_says_can_be_done():
