@@ -256,3 +256,11 @@ def test_what_cannot_be_resumed_says_so():
     flow = bf.gradient_flow(flow.problem, t1=middle, method=Own())
     with pytest.raises(bf.errors.RefusedError, match="method 'own' that ended so cannot go on"):
         flow.resume(time_s=1, t1=2 * middle)
+
+
+@pytest.mark.parametrize("name", ["dual", "factored", "events"])
+def test_flows_sent_from_another_process_go_on(name):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    call, (early, middle, _) = FLOWS[name]
+    sent = cloudpickle.loads(cloudpickle.dumps(call(t1=early)))
+    same(sent.resume(time_s=60, t1=middle), call(t1=middle))

@@ -46,6 +46,10 @@ class Deadline:
             threading.Lock(),
         )
 
+    def __reduce__(self) -> tuple[type[Deadline], tuple[float | None]]:
+        """In another process the time begins anew."""
+        return Deadline, (None if self.seconds == np.inf else self.seconds,)
+
     def first(self) -> bool:
         """Whether the time of the run itself is over."""
         return interrupted() or self._elapsed() > FIRST_RUN * self.seconds
