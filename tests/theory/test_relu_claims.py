@@ -14,6 +14,7 @@ from biasflow.theory.relu.relu_examples import (
     ordinary_problem,
     orthonormal_problem,
     pairs_family,
+    planar_problem,
 )
 from biasflow.theory.relu.relu_setting import Setting
 
@@ -110,6 +111,53 @@ def test_a_wrong_limit_is_found_out():
     )
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
     assert judge(claim("B/limit"), Evidence(other, flow)).status == "violated"
+
+
+def test_a_search_that_ran_out_of_time_is_one_open_part():
+    """The least norm of forty samples takes most of a minute."""
+    rng = np.random.default_rng(9)
+    model = bf.TwoLayer(15, 3)
+    problem = bf.Problem(
+        model,
+        bf.Dataset(rng.standard_normal((40, 3)), rng.standard_normal(40)),
+        bf.SquareLoss("half-mean"),
+        model.init(1e-2, key=1),
+    )
+    least, *norms = bf.verify("B/eq8", problem, time_s=0.5).checks
+    assert least.status == "inconclusive" and least.reason
+    assert len(norms) == 4 and all(check.status == "holds" for check in norms)
+
+
+def from_scale(problem, log_scale):
+    a, W = Setting(problem).unit
+    start = bf.models.TwoLayerParams(a, W)
+    return dataclasses.replace(problem, start=start, log_scale=log_scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "status"),
+    [
+        # neurons shrink until |a_j| is rounding beside ‖w_j‖, or the other way round
+        (
+            "B/lem6",
+            lambda: with_data(ordinary_problem(1), y=np.abs(ordinary_problem(1).data.y)),
+            "holds",
+        ),
+        # gates of neurons below float range
+        ("B/eq9", lambda: from_scale(general_problem(0), -1000.0), "holds"),
+        # masses of the start that are no floats
+        ("B/eq8", lambda: from_scale(planar_problem(0), -200 * np.log(10)), "holds"),
+        # λ^ε is small and the clusters are, too
+        (
+            "B/timeline",
+            lambda: with_data(ordinary_problem(1), y=1e-6 * ordinary_problem(1).data.y),
+            "hypotheses fail",
+        ),
+    ],
+)
+def test_true_statements_hold_at_the_edges_of_floats(name, make, status):
+    verdict = bf.verify(name, make())
+    assert verdict.status == status, str(verdict)
 
 
 ONE_CLUSTER = {
