@@ -10,6 +10,7 @@ SECONDS = (0.3, 1.0, 3.0)
 FALSE_THERE = {("C/A3", "duplicated samples"): "features of equal inputs are dependent"}
 """Where a statement is false at an edge, and why."""
 CLAIMS = [id for id in bf.claims() if id.startswith(("C/", "S/"))]
+CLAIMS += [id for id in bf.claims() if id.startswith(("R/", "W/"))]
 
 
 @pytest.mark.parametrize(("turn", "id"), list(enumerate(CLAIMS)))

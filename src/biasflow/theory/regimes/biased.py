@@ -138,6 +138,8 @@ def _fixed(problem: Problem, time_s: float) -> tuple[Check, ...]:
         "the D_φ-nearest β with Xβ = 0",
     )
     still = silent(problem)
+    if still.first_loss < SMALLEST_NORMAL:
+        raise Unmeasured("with labels zero the loss at this start is no float")
     target = need(witness_flow(still, time_s=time_s / 4, rtol=FLOW_RTOL))
     D, unit, largest = (
         problem.model.depth,
