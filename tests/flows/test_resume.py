@@ -264,3 +264,16 @@ def test_flows_sent_from_another_process_go_on(name):
     call, (early, middle, _) = FLOWS[name]
     sent = cloudpickle.loads(cloudpickle.dumps(call(t1=early)))
     same(sent.resume(time_s=60, t1=middle), call(t1=middle))
+
+
+@pytest.mark.parametrize("way, share", [(0, 0.5), (0, 1.2), (1, 1.2)])
+def test_branches_met_before_and_after_the_cut_are_told_together(way, share):
+    data = bf.Dataset([[1.0, 0.0], [-0.6, 0.8]], [-2.0, -1.0])
+    start = bf.models.TwoLayerParams(np.array([0.3]), np.array([[0.0, 1.0]]))
+    call = flow_of(bf.TwoLayer(1, 2), data, bf.SquareLoss("half-mean"), start, branch=way)
+    whole = call(t1=3.0)
+    (branch,) = whole.stats["branches"]
+    flow = call(t1=share * branch.time).resume(time_s=60, t1=3.0)
+    (told,) = flow.stats["branches"]
+    assert told[1:] == branch[1:] and told.time == pytest.approx(branch.time, rel=1e-6)
+    same(flow, whole)
