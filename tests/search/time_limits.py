@@ -190,7 +190,7 @@ def flows_and_trainings():
         "gradient_flow, separable",
         "n 200, d 300",
         flow(small, log_norm=20.0),
-        flow(large, log_norm=1e5),
+        flow(large, log_norm=600.0),
     )
     paths = (partial(bf.flows.direction_path, p, end) for p, end in ((small, 30.0), (large, 1e6)))
     yield "direction_path", "n 200, d 300", *paths
@@ -237,7 +237,7 @@ def estimators_and_claims():
     ):
         fits = (fitted(name, *size, **options) for size in ((9, 3), (400, 300)))
         yield name, f"n 400, d 300{', t 1e6' * bool(options)}", *fits
-    for norm in ("f1", "f2", "l1", "l2", "relu"):
+    for norm in ("f1", "f2", "l1", "l2", "arc_cosine"):
         name = "MaxMarginClassifier"
         fits = (fitted(name, n, d, np.arange(n) % 3, norm=norm) for n, d in ((30, 3), (900, 40)))
         yield f"{name}, {norm}", "n 900, d 40, 3 classes", *fits
