@@ -179,8 +179,11 @@ class SearchOracle(Oracle):
         if n <= rank:
             return independent_start(self.rows, targets)
         found = neurons_along(np.vstack([self.rows, -self.rows])).sided(self.rows)
+        # the first program needs as long
+        until = (time.monotonic() + self.deadline) / 2
         for _ in range(SPANNING):
-            rays = list(takewhile(self._in_time, (self._random_ray() for _ in range(4 * n))))
+            drawn = (self._random_ray() for _ in range(4 * n))
+            rays = list(takewhile(lambda ray: time.monotonic() <= until, drawn))
             if not rays:
                 break
             more = neurons_along(np.array(rays)).sided(self.rows)
@@ -188,9 +191,6 @@ class SearchOracle(Oracle):
             if np.linalg.matrix_rank(found.features(self.rows)) == n:
                 break
         return found.both_ways()
-
-    def _in_time(self, ray: Array) -> bool:
-        return time.monotonic() <= self.deadline
 
     def _random_ray(self) -> Array:
         n, rank = self.rows.shape
