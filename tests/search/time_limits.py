@@ -233,7 +233,6 @@ def estimators_and_claims():
         ("GradientFlowRegressor", {"t": 1e6, "scale": 1e-3}),
         ("AveragedFlowRegressor", {}),
         ("MinNormReLURegressor", {}),
-        ("TangentKernelRegressor", {}),
     ):
         fits = (fitted(name, *size, **options) for size in ((9, 3), (400, 300)))
         yield name, f"n 400, d 300{', t 1e6' * bool(options)}", *fits
