@@ -103,7 +103,7 @@ class SearchOracle(Oracle):
         self, rows: Array, rng: np.random.Generator, restarts: int, deadline: float = math.inf
     ) -> None:
         self.rows, self.rng, self.restarts, self.deadline = rows, rng, restarts, deadline
-        ready(faces_to_visit(*rows.shape) > WALK_EACH_ROUND)
+        load_search(rows)
 
     def best(self, q: Array, starts: Neurons, floor: float) -> Answer:
         return self.search(q, starts, floor, WALK_EACH_ROUND, self.restarts)
@@ -220,6 +220,11 @@ def in_units(rows: Array) -> tuple[Array, int]:
     Their bias of one is above 2^-624 then, and what underflows beside it is below 2^-1074."""
     unit = max(int(np.frexp(np.max(np.abs(rows)))[1]) - LARGEST_EXPONENT_OF_ROWS, 0)
     return np.ldexp(rows, -unit) if unit else rows, unit
+
+
+def load_search(rows: Array) -> None:
+    """Compile what searches these rows, or load it, before any clock starts."""
+    ready(faces_to_visit(*rows.shape) > WALK_EACH_ROUND)
 
 
 @functools.cache

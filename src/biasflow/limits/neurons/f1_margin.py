@@ -21,7 +21,7 @@ from ...models import Particles
 from ..hard_margins import nearest_weights
 from ..predicting import without_column
 from ..rational_games import LineBracket, line_bracket
-from .best_neuron import SearchOracle, exact_effort, in_units
+from .best_neuron import SearchOracle, exact_effort, in_units, load_search
 from .column_generation import Effort, LevelBracket, generate
 from .columns import Neurons, neurons_along
 from .labelled_inputs import Labelled, read_labelled, without_bias
@@ -120,6 +120,7 @@ def largest_margin(
 ) -> Limit[Particles]:
     """γ₁ of distinct inputs, from random neurons and `extra` ones, in rationals where inputs lie on
     a line and floats have too few digits."""
+    load_search(data.rows)
     began = time.monotonic()
     found = as_limit(margin_bracket(data, gap, time_s, key, extra), data, gap)
     if found.certificate.kind == "exact" or data.rows.shape[1] > 2 or not data.biased:
@@ -133,6 +134,7 @@ def margin_bracket(
     """Column generation from random neurons, and `extra` ones, in units of ½(x, 1)."""
     rows, unit = in_units(data.rows / 2)
     rng = np.random.default_rng([STREAM, key])
+    load_search(rows)
     begun = time.monotonic()
     effort = Effort(gap, gap, begun + SEARCH * time_s, begun + time_s)
     oracle = SearchOracle(rows, rng, RESTARTS, effort.search_until)

@@ -16,7 +16,7 @@ from ...errors import ConvergenceError
 from ...models import TwoLayerParams, augmented
 from ..predicting import relu_network, relu_network_with_bias
 from ..rounding import WIDE
-from .best_neuron import Oracle, SearchOracle
+from .best_neuron import Oracle, SearchOracle, load_search
 from .column_generation import Effort, LevelBracket, generate
 from .columns import no_neurons
 from .labelled_inputs import without_bias
@@ -141,6 +141,8 @@ def _generated(
     samples: Samples, gap: float, time_s: float, key: int, asks_unique: bool
 ) -> tuple[str, LevelBracket, tuple[bool | None, bool | None]]:
     """The method, its bracket around 1/Σ|c_j|, and what it says of uniqueness."""
+    if samples.rank > 2:
+        load_search(samples.directions)
     end = time.monotonic() + time_s
     effort = Effort(gap, GAP_AIMED_AT * gap, end - PROOF_SHARE * time_s, end)
     method, oracle = _oracle(samples, key, effort.search_until)

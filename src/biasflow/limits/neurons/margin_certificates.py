@@ -15,7 +15,7 @@ from ..._core.results import Enclosure, Limit
 from ...errors import InputError
 from ...models import Particles, as_particles
 from ..matrix_games import l1_max_margin
-from .best_neuron import SearchOracle, in_units
+from .best_neuron import SearchOracle, in_units, load_search
 from .columns import Neurons, no_neurons
 from .f1_margin import RESTARTS, STREAM, margin_bracket
 from .labelled_inputs import Labelled, read_labelled, without_bias
@@ -178,6 +178,7 @@ def _largest_gain(
     if not np.any(signed):
         return 0.0, "exact", 0.0
     rows, unit = in_units(data.rows / 2)
+    load_search(rows)
     deadline = time.monotonic() + time_s
     oracle = SearchOracle(rows, np.random.default_rng([STREAM, key]), RESTARTS, deadline)
     answer = oracle.verified(signed, no_neurons(rows.shape[1]), 0.0, deadline)
