@@ -38,6 +38,8 @@ EXACT = 1e-6
 LEAST_SQUARES_S = 5e-9
 """Seconds of non-negative least squares, twice, for each product of rows, columns and the most of
 them that can be in use: what SciPy takes where all are."""
+INTEGERS_S = 2e-6
+"""Seconds for each entry in which a kernel is held against weights in integers."""
 FACTOR_S = 3e-10
 """Seconds in which a kernel is factored, for the cube of the samples."""
 FIRST_ROWS = 200
@@ -280,7 +282,8 @@ def kernel_max_margin(
     K, y, rounding, time_s = _read_kernel(K, y, rounding, time_s)
     deadline = time.monotonic() + time_s
     found = measured_in_floats(K, y, nearest_weights(K, y, deadline), rounding)
-    if y.size <= LARGE and (found.relative_gap > GAP or found.upper <= 0):
+    in_time = INTEGERS_S * y.size**2 < deadline - time.monotonic()
+    if y.size <= LARGE and (found.upper <= 0 or (found.relative_gap > GAP and in_time)):
         found = _in_integers(K, y, found.p, rounding, deadline)
     if found.upper == 0 and not found.vanishes:
         raise InputError(
