@@ -48,8 +48,11 @@ def least_weighted(X: Array, y: Array, growth: Array) -> float:
     """min Σ(t⁺k⁺ + t⁻k⁻) over the least-squares solutions, by a linear program."""
     basis = np.linalg.svd(X, full_matrices=False)[2][: np.linalg.matrix_rank(X)]
     target = basis @ np.linalg.lstsq(X, y, rcond=None)[0]
-    found = linprog(growth.ravel(), A_eq=np.hstack([basis, -basis]), b_eq=target, method="highs")
-    return float(found.fun) if found.success else float("nan")
+    # in units of its own: the program's tolerances are absolute
+    size, price = float(np.max(np.abs(target))) or 1.0, float(np.max(growth)) or 1.0
+    rows = np.hstack([basis, -basis])
+    found = linprog(growth.ravel() / price, A_eq=rows, b_eq=target / size, method="highs")
+    return price * size * float(found.fun) if found.success else float("nan")
 
 
 def weighted_norm(k: Array, growth: Array) -> float:
