@@ -293,9 +293,9 @@ def faults(row: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    known = {line.split(":")[0] for line in OUT.read_text().splitlines()} if OUT.exists() else set()
     for kind in KINDS:
-        if kind in known:
+        done = OUT.read_text().splitlines() if OUT.exists() else []
+        if kind in {line.split(":")[0] for line in done}:
             continue
         rows, code, last = in_process(COUNT, kind)
         wrong = [fault for row in rows for fault in faults(row)]

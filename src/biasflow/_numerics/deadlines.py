@@ -105,26 +105,23 @@ class Deadline:
 
 
 class _Watched:
-    """A flag, and the thread that watches the clock for it, where there is an end."""
+    """A flag, which one thread of the process raises for all, where there is an end."""
 
     def __init__(self, over: Callable[[], bool] | None) -> None:
-        self._over, self._raised = over, stop_flag()
-        self._watcher: threading.Thread | None = None
+        self._over, self._stop = over, stop_flag()
 
     def __enter__(self) -> Flag:
-        if self._over is not None:
-            stop, self._raised = self._raised, np.array([self._over()], np.intp)
-            if not self._raised[0]:
-                self._done = threading.Event()
-                self._watcher = threading.Thread(target=self._watch, args=(stop,), daemon=True)
-                self._watcher.start()
+        if self._over is None:
+            return self._stop
+        self._raised = np.array([self._over()], np.intp)
+        if not self._raised[0]:
+            _watch(self)
         return self._raised
 
-    def _watch(self, stop: Flag) -> None:
-        while not self._done.wait(LOOK):
-            if stop[0] or (self._over is not None and self._over()):
-                self._raised[0] = 1
-                return
+    def look(self) -> None:
+        """Raise the flag if it is time."""
+        if self._stop[0] or (self._over is not None and self._over()):
+            self._raised[0] = 1
 
     def __exit__(
         self,
@@ -132,9 +129,32 @@ class _Watched:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._watcher is not None:
-            self._done.set()
-            self._watcher.join()
+        _watched.discard(self)
+
+
+_watched: set[_Watched] = set()
+_some = threading.Event()
+_watchers: list[threading.Thread] = []  # one, from the first flag on; a forked child has none
+
+
+def _watch(flag: _Watched) -> None:
+    _watched.add(flag)
+    if not _watchers or not _watchers[0].is_alive():
+        _watchers[:] = [threading.Thread(target=_look, name="biasflow clock", daemon=True)]
+        _watchers[0].start()
+    _some.set()
+
+
+def _look() -> None:
+    while True:
+        _some.wait()
+        time.sleep(LOOK)
+        for flag in list(_watched):
+            flag.look()
+        if not _watched:
+            _some.clear()
+            if _watched:  # one more, since
+                _some.set()
 
 
 def deadline_of(limit: float | Deadline | None) -> Deadline:
