@@ -46,6 +46,9 @@ STEPS = 10.0 ** -np.arange(2, 6.5, 0.5)
 TIME_FOLLOWED = 20.0
 """Time, in units of ‖Xᵀ∂L/∂h‖ at zero, to which balance is followed: past the first growth from a
 scale of 1e-4."""
+SHRUNK = 1e-5
+"""Size of a neuron over the largest it has had below which it is left out: the rounding of a_j² −
+‖w_j‖² is 1e-6 of it by then, and soon all of it."""
 DIFFERENCE = 1e-4
 """Time step of central differences in units of the fastest rate: 1e-8 of truncation, 1e-6 of the
 witness's error."""
@@ -325,12 +328,15 @@ def _equation_11(evidence: Evidence, p: Problem, flow: Trajectory) -> Check:
     norms = np.linalg.norm(X, axis=1)
     rate = _fastest(p, flow)
     step, worst, seen, null = DIFFERENCE / rate, 0.0, 0, 0.0
+    tops = np.zeros(len(p.start.a))
     inside = flow.times[(flow.times > 2 * step) & (flow.times < flow.times[-1] - 2 * step)]
     for t in inside[:: max(len(inside) // 60, 1)]:
         low, middle, high = (flow.at(float(t) + shift) for shift in (-step, 0.0, step))
         # |a_j| moves products, and may be far above ‖w_j‖ where a balanced neuron has shrunk
         sizes = np.maximum(row_norms(middle.W), np.abs(middle.a))
-        sizes = np.where(sizes >= LEAST_NORM_IN_FLOATS, sizes, 0.0)[:, None] * norms
+        tops = np.maximum(tops, sizes)
+        sizes = np.where(sizes >= np.maximum(LEAST_NORM_IN_FLOATS, SHRUNK * tops), sizes, 0.0)
+        sizes = sizes[:, None] * norms
         products = [
             state.W @ X.T / np.where(sizes > 0, sizes, 1.0) for state in (low, middle, high)
         ]
