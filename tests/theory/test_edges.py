@@ -7,10 +7,12 @@ from biasflow.errors import InputError
 from search.edges import KEYS, edges
 
 SECONDS = (0.3, 1.0, 3.0)
-FALSE_THERE = {("C/A3", "duplicated samples"): "features of equal inputs are dependent"}
+FALSE_THERE = {
+    ("C/A3", "duplicated samples"): "features of equal inputs are dependent",
+    ("B/assumption-1", "inputs × 1000"): "inputs of length 1000 are not orthonormal",
+}
 """Where a statement is false at an edge, and why."""
-CLAIMS = [id for id in bf.claims() if id.startswith(("C/", "S/"))]
-CLAIMS += [id for id in bf.claims() if id.startswith(("R/", "W/"))]
+CLAIMS = [id for papers in ("CS", "RW", "B") for id in bf.claims() if id[0] in papers]
 
 
 @pytest.mark.parametrize(("turn", "id"), list(enumerate(CLAIMS)))
