@@ -291,4 +291,4 @@ def test_effort_and_keys_by_position():
     limit, _ = bf.effective_limit(model, ds, bf.SquareLoss("half"), start, 1e-3, 20, None, 0)
     assert run.problem.params0 is run.problem.start and limit.value.shape == (7,)
     assert bf.verify("W/thm1", None, 0).status == "holds"
-    assert bf.Evidence(run.problem, None, None, 5.0).problem is run.problem
+    assert bf.Evidence(run.problem, None, 5.0).problem is run.problem

@@ -46,7 +46,7 @@ def test_a_real_verdict_and_its_claim():
 
 def test_comparisons_show_flow_against_limit():
     problem = diagonal()
-    compared = bf.compare(bf.gradient_flow(problem), bf.limit(problem))
+    compared = bf.compare(bf.gradient_flow(problem), bf.limit(problem), verify=True)
     assert repr(compared) == str(compared) and len(repr(compared).splitlines()) < 9
     assert "W/thm1" in check(compared._repr_html_())
     assert len(compared.plot().axes) == 2

@@ -229,15 +229,38 @@ def test_labels_out_of_reach_of_the_orthant_are_refused():
     assert "out of reach" in str(verdict)
 
 
-def test_a_wrong_prediction_is_called_violated():
-    """The limit at another scale is not where this flow went."""
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_point_that_no_theorem_predicts_is_said_to_be_one_and_judged_by_none(verify):
+    """The limit from another scale, of other labels, the least ℓ1 norm, a point near the limit."""
     problem = diagonal_problem(0)
-    flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
-    wrong = bf.limit(problem.model, problem.data, scale=1.0)
-    comparison = bf.compare(flow, wrong)
-    status = {v.claim.id: v.status for v in comparison.verdicts}
-    assert status["W/thm1"] == "violated"
-    assert "violated: W/thm1" in str(comparison)
+    model, data = problem.model, problem.data
+    flow = bf.gradient_flow(problem)
+    own = bf.limit(problem)
+    points = [
+        bf.limit(model, data, scale=1.0),
+        bf.limit(model, bf.Dataset(data.X, 2 * data.y), start=problem.start),
+        bf.min_norm(data.X, data.y, norm="l1"),
+        dataclasses.replace(own, value=1.001 * own.value),
+    ]
+    for point in points:
+        comparison = bf.compare(flow, point, verify=verify)
+        assert comparison.predicted is False and comparison.verdicts == ()
+        assert comparison.distance == np.max(np.abs(flow.effective[-1] - point.value))
+        assert "predict another limit (W, Theorem 1" in str(comparison)
+    assert bf.compare(flow, own, verify=verify).predicted is True
+
+
+def test_networks_are_compared_with_what_theory_predicts_for_them():
+    problem = claim("B/limit").example(0)
+    flow, own = bf.gradient_flow(problem), bf.limit(problem)
+    a, W = own.value
+    swapped = bf.models.TwoLayerParams(a[::-1], W[::-1])  # the same network
+    assert bf.compare(flow, dataclasses.replace(own, value=swapped)).predicted is True
+    unbalanced = bf.models.TwoLayerParams(1.25 * a, W / 1.25)
+    assert bf.compare(flow, dataclasses.replace(own, value=unbalanced)).predicted is False
+    open_end = bf.Problem(bf.TwoLayer(8, 2), bf.Dataset([[1.0, 2], [2, 1]], [1.0, 2]), scale=0.1)
+    found = bf.compare(bf.gradient_flow(open_end, t1=1.0), bf.min_norm(open_end.data, norm="relu"))
+    assert found.predicted is None and "no theorem here predicts" in str(found)
 
 
 def test_the_exponent_as_printed_is_violated(monkeypatch):
@@ -262,7 +285,9 @@ def test_the_exponent_as_printed_is_violated(monkeypatch):
 def test_comparison_reads_as_sentences():
     problem = diagonal_problem(3)
     flow = bf.gradient_flow(problem.model, problem.data, problem.loss, problem.start)
-    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.start))
+    comparison = bf.compare(
+        flow, bf.limit(problem.model, problem.data, start=problem.start), verify=True
+    )
     assert comparison.distance <= 1e-8
     status = {v.claim.id: v.status for v in comparison.verdicts}
     assert status["W/thm1"] == "holds" and "violated" not in status.values()

@@ -9,13 +9,12 @@ from relu_flow_worlds import one_for_each
 
 import biasflow as bf
 from biasflow.theory import claim
-from biasflow.theory.relu import course
 from biasflow.theory.relu.relu_examples import orthonormal_problem, pairs_problem, planar_problem
 from biasflow.theory.relu.relu_setting import Setting
 
 
 def predicted(problem):
-    return course._predicted(Setting(problem))
+    return bf.flows.saddle_limit(problem.data, Setting(problem).unit)
 
 
 def with_value(limit, value):

@@ -24,7 +24,9 @@ def statuses(comparison):
 def test_a_flow_under_way_says_nothing_about_its_limit():
     problem = diagonal_problem(0)
     flow = flow_of(problem, t1=0.02)
-    comparison = bf.compare(flow, bf.limit(problem.model, problem.data, start=problem.start))
+    comparison = bf.compare(
+        flow, bf.limit(problem.model, problem.data, start=problem.start), verify=True
+    )
     assert comparison.relative > 0.5
     assert statuses(comparison)["W/thm1"] == "inconclusive"
     piece = bf.verify("R/eq3", flow=flow)
@@ -38,6 +40,7 @@ def test_saving_late_does_not_change_verdicts(times):
     comparison = bf.compare(
         flow_of(problem, times=times),
         bf.limit(problem.model, problem.data, start=problem.start),
+        verify=True,
     )
     assert "violated" not in statuses(comparison).values(), str(comparison)
 
@@ -47,6 +50,7 @@ def test_weights_flows_are_judged_too():
     comparison = bf.compare(
         flow_of(problem, method="weights"),
         bf.limit(problem.model, problem.data, start=problem.start),
+        verify=True,
     )
     assert statuses(comparison)["W/lem4"] == "holds"
     assert "violated" not in statuses(comparison).values(), str(comparison)
@@ -61,7 +65,9 @@ def test_a_flow_that_does_not_follow_the_gradient_is_told_apart():
     spoiled = dataclasses.replace(
         flow, states=bf.models.DiagonalParams(flow.states.plus * late, flow.states.minus)
     )
-    comparison = bf.compare(spoiled, bf.limit(problem.model, problem.data, start=problem.start))
+    comparison = bf.compare(
+        spoiled, bf.limit(problem.model, problem.data, start=problem.start), verify=True
+    )
     assert set(statuses(comparison).values()) == {"does not apply"}
     assert "no gradient flow" in str(comparison) and "W/thm1" not in str(comparison)
 
@@ -72,7 +78,9 @@ def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(m
         "biasflow.theory.comparison.flow_defect", lambda flow, time_s: "no time was left"
     )
     comparison = bf.compare(
-        flow_of(problem), bf.limit(problem.model, problem.data, start=problem.start)
+        flow_of(problem),
+        bf.limit(problem.model, problem.data, start=problem.start),
+        verify=True,
     )
     assert statuses(comparison)["W/thm1"] == "consistent"
     assert "holds" not in statuses(comparison).values() and "no time was left" in str(comparison)
@@ -81,7 +89,11 @@ def test_without_time_to_measure_the_defect_a_comparison_is_at_best_consistent(m
 def test_other_models_claims_are_not_listed():
     problem = diagonal_problem(0)
     text = str(
-        bf.compare(flow_of(problem), bf.limit(problem.model, problem.data, start=problem.start))
+        bf.compare(
+            flow_of(problem),
+            bf.limit(problem.model, problem.data, start=problem.start),
+            verify=True,
+        )
     )
     assert "W/thm3" not in text and "W/lem4" not in text
 
@@ -89,14 +101,17 @@ def test_other_models_claims_are_not_listed():
 def test_descent_and_jumps_are_no_flows():
     problem = diagonal_problem(0, n=5, d=12)
     path = bf.saddle_path(problem.data.X, problem.data.y)
-    comparison = bf.compare(path, bf.limits.min_l1(problem.data.X, problem.data.y))
+    comparison = bf.compare(path, bf.limits.min_l1(problem.data.X, problem.data.y), verify=True)
     assert comparison.relative < 1e-9
     assert comparison.verdicts == ()
     run = bf.training.gradient_descent(
         problem.model, problem.data, problem.loss, problem.start, 1e-3, 1000
     )
     assert (
-        bf.compare(run, bf.limit(problem.model, problem.data, start=problem.start)).verdicts == ()
+        bf.compare(
+            run, bf.limit(problem.model, problem.data, start=problem.start), verify=True
+        ).verdicts
+        == ()
     )
 
 
@@ -275,4 +290,4 @@ def test_a_flow_that_has_not_left_its_start_proves_no_rate():
     problem = claim("R/sharp").example(0)
     flow = bf.mirror_flow(problem.potential, problem.X, problem.y, problem.beta0, t1=1e-7)
     best = bf.bregman_projection(problem.potential, problem.X, problem.y, problem.beta0)
-    assert statuses(bf.compare(flow, best))["R/sharp"] == "inconclusive"
+    assert statuses(bf.compare(flow, best, verify=True))["R/sharp"] == "inconclusive"

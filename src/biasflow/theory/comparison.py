@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import Array, instance, positive_float
-from .._core.problems import MirrorProblem, Problem
+from .._core.problems import Dataset, MirrorProblem, Problem
 from .._core.progress import doing
 from .._core.results import Certificate, Limit, Result, Trajectory
 from .._core.trees import leaves
-from ..errors import InputError
+from .._numerics.deadlines import Deadline
+from ..errors import BiasflowError, InputError
+from ..flows import limit as limit_of
 from ..models import Particles, TwoLayer
 from .evidence import Evidence
 from .handed_in_flows import as_trajectory, flow_defect
@@ -30,6 +32,10 @@ PREDICTOR, PREDICTIONS = (
 NORMALISED = "of the normalised predictions on the data, max_i |f(x_i; T)/Σ‖w‖² − f*(x_i)|"
 """What is compared: the predictor where limit and flow have the same one, else what they
 predict."""
+SAME = 1e-8
+"""Difference, relative, up to which two limits are one."""
+PROBES = 64
+"""Places beside the data at which networks are compared as functions."""
 SHOWN = (
     Status.HOLDS,
     Status.CONSISTENT,
@@ -42,12 +48,13 @@ SHOWN = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """How far a flow ended from a predicted limit, how well each is known, and which claims hold on
-    the pair.
+    """How far a flow ended from a limit, how well each is known, and whether theorems predict it.
 
-    defect: a sentence on whether the flow follows ∇L, which decides what it proves. compared: what
-    the distance is of. norms: ‖θ‖² of the flow's end and of the limit, where both are networks.
-    trajectory, limit: what was compared.
+    predicted: whether the limit is the one that theorems predict; None if they predict none.
+    theory: the same as a sentence, with how far their own limit is. verdicts, defect: with
+    `verify=True`, the claims on the pair, and a sentence on whether the flow follows ∇L.
+    compared: what the distance is of. norms: ‖θ‖² of the flow's end and of the limit, if both are
+    networks. trajectory, limit: what was compared.
     """
 
     distance: float
@@ -56,7 +63,9 @@ class Comparison:
     final_loss: float
     result: Result
     certificate: Certificate
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    predicted: bool | None = None
+    theory: str = ""
     defect: str = ""
     compared: str = PREDICTOR
     norms: tuple[float, float] | None = None
@@ -80,6 +89,7 @@ class Comparison:
             f"flow: {self.result.value}; final loss {self.final_loss:.1e}, integration error "
             f"{self.flow_error:.1e}",
             f"limit: {c.kind}, residual {c.residual:.1e}, relative gap {c.gap:.1e}",
+            self.theory,
             f"distance {self.compared} = {self.distance:.1e} (relative {self.relative:.1e})",
         ]
         if self.norms is not None:
@@ -92,7 +102,7 @@ class Comparison:
             names = [v.claim.id + _remark(v) for v in self.verdicts if v.status == status]
             if names:
                 lines.append(f"{status}: {', '.join(names)}")
-        return "\n".join(lines)
+        return "\n".join(line for line in lines if line)
 
     __repr__ = __str__
 
@@ -117,22 +127,24 @@ class _Unchecked(Evidence):
 
 
 @doing("compare")
-def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Comparison:
-    """Distance between the end of a flow and a predicted limit, with the claims that speak about
-    the two.
-
-    The flow is first taken apart: from some of its states ∇L is followed to the next. Where that
-    does not lead there, it is no gradient flow, and no claim applies; where it is not known,
-    verdicts are at best consistent.
+def compare(
+    trajectory: Trajectory, limit: Limit, *, verify: bool = False, time_s: float = 30.0
+) -> Comparison:
+    """Distance between the end of a flow and a limit, and whether the limit is the one that
+    theorems predict for the flow.
 
     Parameters
     ----------
     trajectory : Trajectory
     limit : Limit
-        Of the same problem. Predictors are compared as vectors, networks as functions on the
-        inputs, classifiers by their directions there.
+        Any point: predictors are compared as vectors, networks as functions on the inputs,
+        classifiers by their directions there.
+    verify : bool
+        Judge the claims about a flow and its limit too, if the limit is the predicted one. From
+        some of the flow's states ∇L is followed to the next: where that does not lead there, it is
+        no gradient flow, and no claim applies. Takes several times as long.
     time_s : float
-        Seconds at most for taking the flow apart.
+        Seconds at most for what theorems predict, and for each claim.
 
     Returns
     -------
@@ -148,22 +160,25 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
     --------
     >>> data = bf.data.sparse_regression(n=8, d=24, sparsity=2, noise_var=0.0, key=2)
     >>> problem = bf.Problem(bf.DiagonalNetwork(2), data, bf.SquareLoss("half"), scale=1e-3)
-    >>> found = bf.compare(bf.gradient_flow(problem), bf.limit(problem))
-    >>> found.relative < 1e-8
-    True
-    >>> [verdict.claim.id for verdict in found.verdicts if verdict.status == "holds"][:2]
-    ['W/thm1', 'W/thm2']
+    >>> flow = bf.gradient_flow(problem)
+    >>> print(bf.compare(flow, bf.limit(problem)).theory)
+    theorems predict this limit: W, Theorem 1; R, Theorem 2.2
+    >>> bf.compare(flow, bf.min_norm(data.X, data.y, norm="l1")).predicted
+    False
     """
     instance("trajectory", trajectory, Trajectory)
     instance("limit", limit, Limit)
     time_s = positive_float("time_s", time_s)
-    evidence = Evidence(trajectory.problem, trajectory, limit)
+    evidence = Evidence(trajectory.problem, trajectory)
     what, ours, theirs = _sides(evidence, limit)
     distance = float(np.max(np.abs(ours - theirs)))
     size = max(float(np.max(np.abs(theirs))), np.finfo(float).tiny)
+    predicted, theory = _predicted(evidence, limit, time_s)
     # theorems on flows say nothing of descent or of jumps
     is_flow = trajectory.interpolant is not None and what == PREDICTOR
-    defect, verdicts = _judged(evidence, time_s) if is_flow else ("", ())
+    defect, verdicts = (
+        _judged(evidence, limit, time_s) if verify and is_flow and predicted else ("", ())
+    )
     return Comparison(
         distance,
         distance / size,
@@ -172,12 +187,54 @@ def compare(trajectory: Trajectory, limit: Limit, *, time_s: float = 30.0) -> Co
         trajectory.result,
         limit.certificate,
         verdicts,
+        predicted,
+        theory,
         defect,
         what,
         _norms(trajectory, limit),
         trajectory,
         limit,
     )
+
+
+def _predicted(evidence: Evidence, limit: Limit, time_s: float) -> tuple[bool | None, str]:
+    """Whether theorems predict this limit for the flow, None if they predict none; and a sentence
+    that says so."""
+    problem = evidence.problem
+    try:
+        if isinstance(problem, MirrorProblem):
+            own = limit_of(problem)
+        else:
+            own = limit_of(problem, time_s=time_s)
+        what, ours, theirs = _sides(evidence, own)
+    except BiasflowError:
+        return None, "no theorem here predicts where this flow ends"
+    allowed = SAME + float(np.sqrt(max(own.certificate.gap, 0.0)))
+    if all(
+        np.max(np.abs(one - other)) <= allowed * max(float(np.max(np.abs(other))), SAME)
+        for one, other in zip(_traits(problem, limit), _traits(problem, own), strict=True)
+    ):
+        return True, f"theorems predict this limit: {own.source}"
+    far = float(np.max(np.abs(ours - theirs)))
+    return False, (
+        f"theorems predict another limit ({own.source}); its distance {what} = {far:.1e}"
+    )
+
+
+def _traits(problem: Any, limit: Limit) -> list[Array]:
+    """What tells two limits of a problem apart: β; or a network as a function, with its norm."""
+    value = limit.value
+    if isinstance(value, np.ndarray):
+        return [np.asarray(value, dtype=np.float64)]
+    X = problem.data.X
+    mixtures = np.random.default_rng(0).dirichlet(np.ones(len(X)), PROBES) @ (2 * X) - X[0]
+    places = Dataset(np.vstack([X, mixtures]), np.zeros(len(X) + PROBES))
+    if not problem.loss.attained:
+        return [_normalised_limit(dataclasses.replace(problem, data=places), value)]
+    network = isinstance(value, tuple) and limit.predictor is None
+    outputs = _network(problem.model, value)(value, places.X) if network else limit(places.X)
+    norm = sum(np.sum(leaf * leaf) for leaf in leaves(value)) if network else 0.0
+    return [np.asarray(outputs), np.array([norm])]
 
 
 def _norms(trajectory: Trajectory, limit: Limit) -> tuple[float, float] | None:
@@ -263,16 +320,23 @@ def _network(model: Any, params: Any) -> Any:
     return model
 
 
-def _judged(evidence: Evidence, time_s: float) -> tuple[str, tuple[Verdict, ...]]:
+def _judged(evidence: Evidence, limit: Limit, time_s: float) -> tuple[str, tuple[Verdict, ...]]:
     """What the flow's defect is, and the verdicts that it allows."""
     statements = [claim(name) for name in COMPARED]
     defect = flow_defect(as_trajectory(evidence.problem, evidence.trajectory), time_s)
     if isinstance(defect, str):
-        evidence = _Unchecked(evidence.problem, evidence.trajectory, evidence.limit)
+        evidence = _Unchecked(evidence.problem, evidence.trajectory, time_s=time_s)
         evidence.unknown = defect
-        return evidence.missing, tuple(judge(statement, evidence) for statement in statements)
-    if not defect.sound:
+        sentence = evidence.missing
+    elif not defect.sound:
         reason = no_flow(defect.size, defect.allowed)
         return reason, tuple(Verdict(s, (), (), Status.DOES_NOT_APPLY, reason) for s in statements)
-    followed = Evidence(evidence.problem, defect.flow, evidence.limit, time_s=time_s)
-    return "the flow follows ∇L", tuple(judge(statement, followed) for statement in statements)
+    else:
+        evidence = Evidence(evidence.problem, defect.flow, time_s=time_s)
+        sentence = "the flow follows ∇L"
+    found = []
+    for statement in statements:
+        evidence.deadline = Deadline(time_s)
+        about = None if statement.limit is None else limit
+        found.append(judge(statement, evidence, about))
+    return sentence, tuple(found)

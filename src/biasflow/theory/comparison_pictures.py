@@ -38,6 +38,8 @@ def comparison_card(comparison: Comparison) -> Markup:
     if comparison.norms is not None:
         ours, theirs = comparison.norms
         rows.append(("‖θ‖²", f"flow {ours:.6g}, limit {theirs:.6g}"))
+    if comparison.theory:
+        rows.append(("theory", comparison.theory))
     if comparison.defect:
         rows.append(("evidence", comparison.defect))
     for status in Status:

@@ -43,16 +43,10 @@ class Evidence:
         self,
         problem: Any,
         trajectory: Trajectory | None = None,
-        limit: Limit | None = None,
         *,
         time_s: float | Deadline = 30.0,
     ) -> None:
-        self.problem, self._flow, self._limit, self._looked_at = (
-            problem,
-            trajectory,
-            limit,
-            set[str](),
-        )
+        self.problem, self._flow, self._looked_at = problem, trajectory, False
         self.deadline = deadline_of(time_s)
 
     @property
@@ -72,22 +66,13 @@ class Evidence:
     @property
     def given_flow(self) -> Trajectory | None:
         """The flow that was handed in, if any."""
-        self._looked_at.add("flow")
+        self._looked_at = True
         return self._flow
 
     @property
-    def given_limit(self) -> Limit | None:
-        """The limit that was handed in, if any."""
-        self._looked_at.add("limit")
-        return self._limit
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """What was handed in and never looked at."""
-        given = (("flow", self._flow), ("limit", self._limit))
-        return tuple(
-            name for name, value in given if value is not None and name not in self._looked_at
-        )
+    def flow_ignored(self) -> bool:
+        """Whether a flow was handed in and never looked at."""
+        return self._flow is not None and not self._looked_at
 
     @property
     def network(self) -> Problem:
@@ -138,8 +123,6 @@ class Evidence:
 
     @cached_property
     def limit(self) -> Limit:
-        if self.given_limit is not None:
-            return self.given_limit
         p = self.problem
         if isinstance(p, MirrorProblem):
             return bregman_projection(p.potential, p.X, p.y, p.beta0)

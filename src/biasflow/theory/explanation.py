@@ -221,7 +221,7 @@ def explain(claim_or_id: Claim | str, problem: Any = None, *, time_s: float = 10
     time_s = positive_float("time_s", time_s)
     if problem is None:
         return Explanation(statement)
-    evidence = Evidence(problem, None, None, time_s=time_s)
+    evidence = Evidence(problem, time_s=time_s)
     return Explanation(statement, judge(statement, evidence), tuple(_tested(statement, evidence)))
 
 

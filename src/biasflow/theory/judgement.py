@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from .._core.problems import Problem
 from .._core.progress import doing
+from .._core.results import Limit
 from .._numerics.compilation import announced
 from ..errors import ConvergenceError, ScaleError
 from .evidence import Evidence
-from .unmeasured import Unmeasured
+from .unmeasured import Unmeasured, part
 from .verdicts import Check, Claim, Hypothesis, Status, Verdict, unknown_check
 
+PASSED = (Status.HOLDS, Status.CONSISTENT)
 
-def judge(statement: Claim, evidence: Evidence) -> Verdict:
+
+def judge(statement: Claim, evidence: Evidence, limit: Limit | None = None) -> Verdict:
     """The verdict of a claim on evidence. Hypotheses are tested in order; after the first that
-    fails nothing is predicted. The evidence's clock stands still while kernels are compiled."""
+    fails nothing is predicted. The evidence's clock stands still while kernels are compiled.
+
+    limit: one that was handed in. It is checked as the claim says. If it is not where it should
+    be, that is the verdict; else the claim is judged on its own evidence, and these checks are
+    added.
+    """
     with doing(statement.id):
-        return announced("numerical", _judged, statement, evidence, deadline=evidence.deadline)
+        return announced(
+            "numerical", _judged, statement, evidence, limit, deadline=evidence.deadline
+        )
 
 
-def _judged(statement: Claim, evidence: Evidence) -> Verdict:
+def _judged(statement: Claim, evidence: Evidence, limit: Limit | None) -> Verdict:
     outcomes: list[tuple[Hypothesis, str | None]] = []
     problem = evidence.problem
     if isinstance(problem, Problem) and not problem.in_floats and not statement.below_floats:
@@ -34,8 +44,14 @@ def _judged(statement: Claim, evidence: Evidence) -> Verdict:
             outcomes.append((hypothesis, hypothesis.test(evidence)))
             if outcomes[-1][1] is not None:
                 return Verdict(statement, tuple(outcomes), ())
+        handed_in: tuple[Check, ...] = ()
+        if limit is not None:
+            if statement.limit is None:
+                return _about_none(statement, outcomes, "limit")
+            handed_in = _checked(statement, evidence, limit)
+            if any(check.status not in PASSED for check in handed_in):
+                return Verdict(statement, tuple(outcomes), handed_in)
         checks = tuple(statement.check(evidence))
-        ignored = evidence.ignored
     except (Unmeasured, ConvergenceError) as reason:
         unknown = unknown_check("what the claim is about", str(reason))
         return Verdict(statement, tuple(outcomes), (unknown,))
@@ -53,11 +69,20 @@ def _judged(statement: Claim, evidence: Evidence) -> Verdict:
             Status.INCONCLUSIVE,
             "its check returned something else than checks",
         )
-    verdict = Verdict(statement, tuple(outcomes), checks)
-    if ignored and verdict.status is not Status.VIOLATED:
-        words = (
-            f"it says nothing about the {' and the '.join(ignored)} given; leave "
-            f"{'them' if len(ignored) > 1 else 'it'} out"
-        )
-        return Verdict(statement, tuple(outcomes), (), Status.DOES_NOT_APPLY, words)
+    verdict = Verdict(statement, tuple(outcomes), (*checks, *handed_in))
+    if evidence.flow_ignored and verdict.status is not Status.VIOLATED:
+        return _about_none(statement, outcomes, "flow")
     return verdict
+
+
+def _checked(statement: Claim, evidence: Evidence, limit: Limit) -> tuple[Check, ...]:
+    route = statement.limit
+    assert route is not None
+    return part("the limit given", lambda: route(evidence, limit))
+
+
+def _about_none(
+    statement: Claim, outcomes: list[tuple[Hypothesis, str | None]], given: str
+) -> Verdict:
+    words = f"it says nothing about the {given} given; leave it out"
+    return Verdict(statement, tuple(outcomes), (), Status.DOES_NOT_APPLY, words)

@@ -4,12 +4,13 @@ what evidence they rest on."""
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.results import Limit
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -259,6 +260,8 @@ class Claim:
     among which `falsify` looks, by default the examples.
     below_floats: whether it reads a start below float range, a `Problem` with a log_scale; to such
     it does not apply otherwise.
+    limit: how a limit that is handed in is checked: by where the flow goes, by what is known as
+    the start vanishes, or as the solution of a program. None: the statement is about no limit.
     """
 
     id: str
@@ -272,6 +275,7 @@ class Claim:
     null: str = ""
     family: Callable[[int], Any] | None = None
     below_floats: bool = False
+    limit: Callable[[Evidence, Limit], Check | Iterable[Check]] | None = None
 
     def __repr__(self) -> str:
         return f"Claim({self.id}, {self.reference}: {self.statement})"

@@ -157,7 +157,8 @@ def verify(
         Evidence of your own. Its defect ẇ + ∇L is measured first: above its error it is no gradient
         flow, and the claim does not apply.
     limit : Limit, optional
-        Evidence of your own.
+        Your own. It is checked first, against where the flow goes or the program that it should
+        solve: a wrong one is the verdict. A claim about no limit does not apply.
     time_s : float
         Seconds that evidence may take; without time for a witness a verdict is at best consistent.
 
@@ -202,7 +203,7 @@ def verify(
         _check_limit(problem, instance("limit", limit, Limit))
     clock = Deadline(time_s)
     if flow is None:
-        return judge(statement, Evidence(problem, None, limit, time_s=clock))
+        return judge(statement, Evidence(problem, time_s=clock), limit)
     if not isinstance(problem, (Problem, MirrorProblem)):
         raise InputError(f"flow: a {type(problem).__name__} has no flow; leave it out")
     given = as_trajectory(problem, flow)
@@ -219,7 +220,7 @@ def verify(
         return Verdict(
             statement, (), (), Status.DOES_NOT_APPLY, no_flow(defect.size, defect.allowed)
         )
-    return judge(statement, Evidence(problem, defect.flow, limit, time_s=clock))
+    return judge(statement, Evidence(problem, defect.flow, time_s=clock), limit)
 
 
 def _check_limit(problem: Any, limit: Limit) -> None:

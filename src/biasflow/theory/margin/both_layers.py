@@ -15,6 +15,7 @@ from ..._core.trees import leaf_map
 from ..evidence import Evidence
 from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind
+from .handed_in_limits import of_f1_margin
 from .margin_examples import (
     any_population_problem,
     any_relu_problem,
@@ -117,7 +118,7 @@ def _cor4(evidence: Evidence) -> tuple[Check, ...]:
         for scale in SCALES:
             start = _scaled(evidence.network.start, scale)
             problem = dataclasses.replace(evidence.network, start=start)
-            other = Trained(evidence, problem, None, evidence.given_limit)
+            other = Trained(evidence, problem)
             checks += arrivals(other, f"from {scale:g} times the start")
     return tuple(checks)
 
@@ -340,6 +341,7 @@ thm3 = Claim(
     PROVEN,
     "the start, not trained",
     lambda key: any_trained_problem(key, smooth=True),
+    limit=of_f1_margin,
 )
 cor4 = Claim(
     "C/cor4",
@@ -354,6 +356,7 @@ cor4 = Claim(
     PROVEN,
     "the start, not trained",
     any_trained_problem,
+    limit=of_f1_margin,
 )
 thm5 = Claim(
     "C/thm5",
@@ -380,6 +383,7 @@ thm5 = Claim(
     PROVEN,
     "the start, not trained",
     any_population_problem,
+    limit=of_f1_margin,
 )
 lem26 = Claim(
     "C/lem26",

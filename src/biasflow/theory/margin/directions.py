@@ -12,9 +12,10 @@ from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..unmeasured import need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
+from .handed_in_limits import of_f1_margin
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
-from .margin_setting import LOOSE_GAP, given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, inputs_of
 from .margins import measured_margins
 
 NUMBERS = (30, 120, 480, 1920)
@@ -29,13 +30,7 @@ MOVED = "the maximiser's atoms, each moved to the nearest direction"
 
 def _sec4(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    best = given_limit(evidence) or need(
-        f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2), LOOSE_GAP
-    )
-    if not isinstance(best.value, Particles):
-        return (
-            unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),
-        )
+    best = need(f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2), LOOSE_GAP)
     longest = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     upper, lower = best.certificate.dual, float(np.min(measured_margins(best.value, data)))
     if not lower > 0 or (SUMS + PROGRAM_ERROR) * longest > TELLING * lower:
@@ -172,6 +167,7 @@ sec4 = Claim(
     kind=Kind.STATIC,
     witness=MOVED,
     family=labelled_family,
+    limit=of_f1_margin,
 )
 
 CLAIMS = (sec4,)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..._core.arguments import Array, positive_int, vector
 from ..._core.problems import Dataset, Problem
-from ..._core.results import Limit
 from ...errors import InputError
 from ...losses import ExponentialLoss, LogisticLoss
 
@@ -60,12 +59,6 @@ def ask_for_time(evidence: Any) -> None:
     """`Unmeasured` is raised if the seconds of the verdict are over: for use between steps that
     look at no clock."""
     evidence.time_left  # noqa: B018
-
-
-def given_limit(evidence: Any) -> Limit[Any] | None:
-    """The limit that `verify` was given, if any: labelled inputs have none of their own."""
-    given: Limit[Any] | None = evidence.given_limit
-    return given
 
 
 def signed_features(problem: Problem) -> Array:

@@ -7,14 +7,15 @@ import numpy as np
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
 from ..._core.results import Limit
-from ...limits import KernelClassifier, arc_cosine_kernel, f1_max_margin, f2_max_margin
+from ...limits import arc_cosine_kernel, f1_max_margin, f2_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..unmeasured import Unmeasured, need, part
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
+from .handed_in_limits import of_f1_margin, of_f2_margin
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
-from .margin_setting import LOOSE_GAP, given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, inputs_of
 from .routes import activation_cells, circle_kernel, largest_gain
 
 ROUNDING = 1e-12
@@ -62,19 +63,8 @@ def _untrained(data: Dataset) -> Particles:
 
 def _gamma1(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    found = given_limit(evidence) or f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
-    if not isinstance(found.value, Particles):
-        return (
-            unknown_check(
-                "γ₁", f"its maximiser is a {type(found.value).__name__}, needs Particles"
-            ),
-        )
-    stats = (
-        found.stats
-        if "weights" in found.stats
-        else f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2).stats
-    )
-    p, proof = stats["weights"], found.certificate
+    found = f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
+    p, proof = found.stats["weights"], found.certificate
     size = max(proof.dual, float(np.finfo(float).tiny))
     terms = found.value.signs.size + 2 * data.d + 24  # a sum over neurons of sums over coordinates
     error = EPS * terms * float(np.max(np.linalg.norm(augmented(data.X), axis=1))) / size
@@ -175,18 +165,8 @@ def _gamma2(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     rows = augmented(data.X)
     K = circle_kernel(rows, rows)
-    found = given_limit(evidence) or f2_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
-    if not isinstance(found.value, KernelClassifier):
-        return (
-            unknown_check(
-                "γ₂", f"its classifier is a {type(found.value).__name__}, needs a KernelClassifier"
-            ),
-        )
-    p = (
-        found.stats
-        if "weights" in found.stats
-        else f2_max_margin(data.X, data.y, time_s=evidence.time_left / 2).stats
-    )["weights"]
+    found = f2_max_margin(data.X, data.y, time_s=evidence.time_left / 2)
+    p = found.stats["weights"]
     upper = float(np.sqrt(np.maximum((p * data.y) @ K @ (p * data.y), 0.0)))
     noise = EPS * (8 * float(np.max(K)) + data.n * float(np.linalg.eigvalsh(K)[-1]))
     largest = float(max(upper, found.certificate.dual, np.finfo(float).tiny))
@@ -344,6 +324,7 @@ gamma1 = Claim(
     witness="the margin summed over neurons, and max J over every cell of the sphere",
     null="an untrained network",
     family=labelled_family,
+    limit=of_f1_margin,
 )
 gamma2 = Claim(
     "C/gamma2",
@@ -357,5 +338,6 @@ gamma2 = Claim(
     witness="classifier and dual weights judged with the kernel by quadrature",
     null="equal weights on all samples",
     family=labelled_family,
+    limit=of_f2_margin,
 )
 CLAIMS = (gamma1, gamma2)

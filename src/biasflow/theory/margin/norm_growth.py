@@ -27,6 +27,7 @@ from ..fits import exponent_check
 from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .energy import MOMENTS, STEP as APART, Gaining
+from .handed_in_limits import of_f1_margin
 from .margin_examples import any_line_problem, line_problem
 from .margin_hypotheses import (
     DISTINCT,
@@ -346,6 +347,7 @@ thm10 = Claim(
     ALONG,
     "mass that does not grow; mass that grows alike everywhere",
     any_line_problem,
+    limit=of_f1_margin,
 )
 growth = Claim(
     "C/growth",
@@ -359,6 +361,7 @@ growth = Claim(
     f"{CLOCK}; {RATES}",
     "a norm that does not grow",
     any_growing_problem,
+    limit=of_f1_margin,
 )
 
 CLAIMS = (thm10, growth)

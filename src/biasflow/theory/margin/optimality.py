@@ -11,19 +11,22 @@ largest gain of λ above.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..._core.arguments import Array
 from ..._core.problems import Dataset
+from ..._core.results import Limit
 from ...limits import f1_max_margin
 from ...models import Particles, augmented
 from ..evidence import Evidence
-from ..unmeasured import need
+from ..unmeasured import Unmeasured, need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
+from .handed_in_limits import margin_checks, mass_checks, measure_of
 from .margin_examples import any_interval_data, interval_data
 from .margin_hypotheses import DATA, INTERVALS, SEPARABLE, SIGNS
-from .margin_setting import LOOSE_GAP, given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, inputs_of
 from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .populations import half_width
 
@@ -103,19 +106,23 @@ def population_margin(found: Intervals, time_s: float) -> tuple[Particles, Datas
     return best.value, sample, np.asarray(best.stats["weights"])
 
 
+def of_population_margin(evidence: Evidence, limit: Limit[Any]) -> tuple[Check, ...]:
+    """A measure of mass one whose margin is the largest on all of the intervals."""
+    data = inputs_of(evidence.problem)
+    measure, found = measure_of(limit, data), intervals_of(data)
+    best, sample, weights = population_margin(found, evidence.time_left)
+    gain = gain_of(weights, sample)
+    if gain is None:
+        raise Unmeasured("too many cells of the circle for a proof of the largest margin")
+    margin = min(found.margin(measure), found.fine_margin(measure))
+    least = min(found.margin(best), gain * (1 - PROVEN_GAP))
+    return (*mass_checks(measure), *margin_checks(None, margin, least, gain, found.ends))
+
+
 def _prop29(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
     found = intervals_of(data)
     measure, sample, weights = population_margin(found, evidence.time_left / 4)
-    given = given_limit(evidence)
-    if given is not None:
-        if not isinstance(given.value, Particles):
-            return (
-                unknown_check(
-                    "γ₁", f"its maximiser is a {type(given.value).__name__}, needs Particles"
-                ),
-            )
-        measure = given.value
     gain, margin = gain_of(weights, sample), found.margin(measure)
     size = float(np.max(np.linalg.norm(augmented(found.ends.X), axis=1)))
     if gain is None:
@@ -182,6 +189,7 @@ prop29 = Claim(
     f"{SUMMED}; {CELLS}",
     "the max-margin classifier of the inputs alone",
     any_interval_data,
+    limit=of_population_margin,
 )
 
 CLAIMS = (prop29,)

@@ -16,9 +16,10 @@ from ..evidence import Evidence
 from ..fits import exponent_check
 from ..unmeasured import need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
+from .handed_in_limits import of_f1_margin
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
-from .margin_setting import LOOSE_GAP, given_limit, inputs_of
+from .margin_setting import LOOSE_GAP, inputs_of
 from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .routes import circle_kernel
 
@@ -38,12 +39,7 @@ EPS = 16 * float(np.finfo(float).eps)
 
 def _sparse(evidence: Evidence) -> tuple[Check, ...]:
     data = inputs_of(evidence.problem)
-    solved = need(f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2), LOOSE_GAP)
-    best = given_limit(evidence) or solved
-    if not isinstance(best.value, Particles):
-        return (
-            unknown_check("γ₁", f"its maximiser is a {type(best.value).__name__}, needs Particles"),
-        )
+    best = need(f1_max_margin(data.X, data.y, time_s=evidence.time_left / 2), LOOSE_GAP)
     longest = float(np.max(np.linalg.norm(augmented(data.X), axis=1)))
     upper = max(best.certificate.dual, float(np.finfo(float).tiny))
     error = SUM_ROUNDING * longest / upper
@@ -74,7 +70,7 @@ def _sparse(evidence: Evidence) -> tuple[Check, ...]:
             error + gap + missed,
             witness=VERTEX,
         ),
-        _proven(data, solved.stats["weights"], upper, PROVEN_GAP + error + gap),
+        _proven(data, best.stats["weights"], upper, PROVEN_GAP + error + gap),
         _smooth(data, evidence.time_left),
     )
 
@@ -187,6 +183,7 @@ sparse = Claim(
     VERTEX,
     "a hundred neurons",
     labelled_family,
+    limit=of_f1_margin,
 )
 
 CLAIMS = (sparse,)

@@ -19,11 +19,11 @@ from ...errors import ConvergenceError
 from ...flows import gradient_flow
 from ...limits import f1_max_margin, l1_max_margin, margin_kkt
 from ...limits.neurons.squared_relu_line import squared_f1_max_margin
-from ...models import Particles, SignedTwoLayer, TwoLayer
+from ...models import SignedTwoLayer, TwoLayer
 from ..evidence import Evidence
 from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Hypothesis, unknown_check
-from .margin_setting import bias_column, inputs_of, remembered
+from .margin_setting import inputs_of, remembered
 from .raw import RawRun, Searched, log_norm, raw_flow, scores, searched_margin, spread_directions
 from .routes import largest_square_gain
 
@@ -70,9 +70,8 @@ class Trained:
         evidence: Evidence,
         problem: Problem | None = None,
         given: Trajectory | None = None,
-        limit: Limit | None = None,
     ) -> None:
-        self.evidence, self.given, self._limit = evidence, given, limit
+        self.evidence, self.given = evidence, given
         self.problem = evidence.network if problem is None else problem
 
     @property
@@ -101,13 +100,13 @@ class Trained:
     def best(self) -> Limit:
         """γ₁ with its certificate; of squared ReLUs off a line from a search, its upper bound
         proven over the whole sphere."""
-        data, found = inputs_of(self.problem), self._limit
-        if found is None and not self.squared:
-            found = need(f1_max_margin(data.X, data.y, time_s=self.evidence.time_left / 2))
-        if found is None and data.d == 1:
+        data = inputs_of(self.problem)
+        if not self.squared:
+            return need(f1_max_margin(data.X, data.y, time_s=self.evidence.time_left / 2))
+        if data.d == 1:
             with contextlib.suppress(ConvergenceError):
-                found = squared_f1_max_margin(data.X, data.y)
-        return found or self._bracket()
+                return squared_f1_max_margin(data.X, data.y)
+        return self._bracket()
 
     def _bracket(self) -> Limit:
         found = self.searched
@@ -187,51 +186,6 @@ class Trained:
         return raw_flow(self.problem, np.array([float(self.flow.times[-1])]))
 
 
-def given_check(trained: Trained) -> tuple[Check, ...]:
-    """A limit that was handed in: the margin of its classifier, over what it says γ₁ is."""
-    limit, data = trained._limit, trained.problem.data
-    if limit is None:
-        return ()
-    quantity = "margin of the classifier given, over its γ₁"
-    if trained.squared:
-        if not (isinstance(limit.value, tuple) and len(limit.value) == 3):
-            return (
-                unknown_check(
-                    quantity,
-                    f"it is a {type(limit.value).__name__}, needs directions, signs and masses",
-                ),
-            )
-        u, signs, masses = (np.asarray(each, dtype=np.float64) for each in limit.value)
-        u = _with_bias_last(u, trained.problem)
-        values = np.maximum(data.X @ u.T, 0.0) ** 2 @ (signs * masses) / np.sum(masses)
-    else:
-        if not isinstance(limit.value, Particles):
-            return (
-                unknown_check(quantity, f"it is a {type(limit.value).__name__}, needs Particles"),
-            )
-        masses = np.exp(limit.value.log_masses)
-        u = _with_bias_last(limit.value.directions, trained.problem)
-        values = np.maximum(data.X @ u.T, 0.0) @ (limit.value.signs * masses) / 2 / np.sum(masses)
-    gap = abs(limit.certificate.dual - limit.certificate.primal) / trained.gamma
-    return (
-        Check(
-            quantity,
-            float(np.min(data.y * values)) / trained.gamma,
-            "==",
-            1.0,
-            gap + ROUNDING,
-            witness=PROVEN,
-        ),
-    )
-
-
-def _with_bias_last(u: Array, problem: Problem) -> Array:
-    """Directions over (x, 1) in the order of the problem's columns."""
-    column = bias_column(problem.data.X)
-    assert column is not None
-    return np.insert(u[:, :-1], column, u[:, -1], axis=1)
-
-
 def narrowness(rows: Array) -> float:
     """The least singular value of the inputs' directions over the largest: how much of the sphere
     their kinks pass."""
@@ -249,7 +203,7 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
         + abs(certificate.dual - certificate.primal) / certificate.dual
     )
     quantity, narrow = "γ₁ over that of a search", narrowness(trained.problem.data.X)
-    if narrow < NARROW_BELOW and trained._limit is None:
+    if narrow < NARROW_BELOW:
         second = unknown_check(
             quantity,
             "a search over directions is too coarse for inputs as near to each other "
@@ -264,7 +218,7 @@ def gamma_checks(trained: Trained) -> tuple[Check, ...]:
         off = max(worst / trained.gamma - 1, 0.0)
         return Check(excess, off, "==", 0.0, ROUNDING, witness=PROVEN)
 
-    return (*given_check(trained), second, *part(excess, exceeded))
+    return (second, *part(excess, exceeded))
 
 
 def raw_checks(trained: Trained) -> tuple[Check, ...]:
@@ -399,7 +353,7 @@ def trained(evidence: Evidence) -> Trained:
     found: Trained = remembered(
         evidence,
         "training",
-        lambda: Trained(evidence, None, evidence.given_flow, evidence.given_limit),
+        lambda: Trained(evidence, None, evidence.given_flow),
     )
     return found
 

@@ -15,7 +15,7 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import ERROR_FACTOR, WITNESS_RTOL
 from .conditions import ATTAINED, MOVES, ONTO, START
-from .given import about_a_limit, about_no_limit
+from .handed_in_limits import of_this_flow
 from .measured import AT_END, EPS, Measured, farthest, measured, membership_check, within_floats
 from .mirror_witness import primal_flow
 
@@ -295,7 +295,7 @@ lemA1 = Claim(
     "R, Lemma A.1",
     (MIRROR, SQUARE, START, ONTO, MOVES),
     mirror_problem,
-    about_no_limit(_lemA1),
+    _lemA1,
     kind=Kind.EXISTENCE,
     witness="the flow integrated in β, and in ν",
     family=mirror_family,
@@ -307,11 +307,12 @@ thm2_2 = Claim(
     "R, Theorem 2.2",
     (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
     mirror_problem,
-    about_a_limit(limit_checks),
+    limit_checks,
     kind=Kind.FLOW,
     witness="the flow in β or in the weights, Pythagoras' theorem at other minimisers",
     null="the interpolator nearest to the start in ℓ2",
     family=mirror_family,
+    limit=of_this_flow,
 )
 
 CLAIMS = (lemA1, thm2_2)

@@ -22,7 +22,6 @@ from ..evidence import Evidence
 from ..examples import fixed_directions_problem, network_family
 from ..hypotheses import FIXED
 from ..verdicts import Check, Claim, Kind
-from .given import about_no_limit
 
 DRAWS = 20_000
 """Networks drawn of each kind."""
@@ -191,7 +190,7 @@ cone = Claim(
     "R, A.2, last paragraph, and Figure 5 (the probabilities are ours)",
     (FIXED,),
     fixed_directions_problem,
-    about_no_limit(_cone),
+    _cone,
     kind=Kind.PROBABILITY,
     witness="fresh draws, in high dimension aimed at failures",
     family=cone_family,

@@ -25,7 +25,6 @@ from ..unmeasured import Unmeasured, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .followed import DUAL_RTOL, GIVEN_ERROR_FACTOR, SAVED, Followed, followed_weights
 from .formulas import formulas_of
-from .given import about_no_limit
 from .measured import EPS, Measured, farthest
 
 KNOWN_ERROR = 1e-3
@@ -321,7 +320,7 @@ thm3_4 = Claim(
     "R, Theorem 3.4",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     fixed_directions_problem,
-    about_no_limit(_thm3_4),
+    _thm3_4,
     kind=Kind.FLOW,
     witness="∇L followed in the weights",
     family=network_family,
@@ -334,7 +333,7 @@ lem3_5 = Claim(
     "R, Lemma 3.5",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     twin_problem,
-    about_no_limit(_lem3_5),
+    _lem3_5,
     kind=Kind.FLOW,
     witness="∇L followed in the weights",
     family=merged_family,
@@ -345,7 +344,7 @@ lemA2 = Claim(
     "R, Lemma A.2",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT),
     fixed_directions_problem,
-    about_no_limit(_lemA2),
+    _lemA2,
     kind=Kind.FLOW,
     witness="∇L followed in the weights",
     family=network_family,

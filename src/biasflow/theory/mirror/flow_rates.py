@@ -20,7 +20,7 @@ from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest, room
 from .conditions import ATTAINED, MOVES, ONTO, START
-from .given import about_a_limit
+from .handed_in_limits import of_this_flow
 from .measured import (
     EPS,
     SLOW_FLOW,
@@ -273,11 +273,12 @@ eq2 = Claim(
     "R, equation (2), sharpened",
     (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
     mirror_problem,
-    about_a_limit(_eq2),
+    _eq2,
     kind=Kind.FLOW,
     witness="the flow in β or in the weights, D_φ by quadrature at minimisers near and far",
     null=SLOW_FLOW,
     family=mirror_family,
+    limit=of_this_flow,
 )
 eq3 = Claim(
     "R/eq3",
@@ -286,11 +287,12 @@ eq3 = Claim(
     "R, equation (3)",
     (MIRROR, SQUARE, START, ONTO, ATTAINED, MOVES),
     mirror_problem,
-    about_a_limit(_eq3),
+    _eq3,
     kind=Kind.FLOW,
     witness="the flow in β or in the weights, D_φ by quadrature",
     null=SLOW_FLOW,
     family=mirror_family,
+    limit=of_this_flow,
 )
 
 sharp = Claim(
@@ -301,11 +303,12 @@ sharp = Claim(
     "dual gradient flow; sharpens R, Lemmas 3.6 and 3.7",
     (MIRROR, SQUARE, START, CONSISTENT, MOVES, REACHED, FULL_RANK),
     mirror_problem,
-    about_a_limit(_sharp),
+    _sharp,
     kind=Kind.FLOW,
     witness="the flow in β or in the weights, D_φ by quadrature",
     null=SLOW_FLOW,
     family=mirror_family,
+    limit=of_this_flow,
 )
 
 CLAIMS = (eq2, eq3, sharp)

@@ -35,7 +35,6 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
 from .fixed_direction_flows import EQUATION, Reduced, mirror_equation, printed_radius
 from .followed import GIVEN_ERROR_FACTOR, SAVED, followed_weights
-from .given import about_no_limit
 from .measured import AT_END, EPS
 
 NEURONS = np.unique(np.round(np.geomspace(10, 12_000, 10)).astype(int))
@@ -349,7 +348,7 @@ pair = Claim(
     "R, §3.1, after Theorem 3.4: W's reparametrisation as a case of Lemma 3.5",
     (FIXED, SQUARE, CONE, CONSISTENT, NONTRIVIAL, FELT, PAIRS),
     pair_problem,
-    about_no_limit(_pair),
+    _pair,
     kind=Kind.FLOW,
     witness="∇L followed in R's weights and in W's",
     family=pair_family,
@@ -362,7 +361,7 @@ sec4 = Claim(
     "R, §4, last paragraph, corrected: r_j changes, the bias of the predictor does not",
     (FIXED, SQUARE, CONE, NONTRIVIAL, FELT, CHOICE),
     fixed_directions_problem,
-    about_no_limit(_sec4),
+    _sec4,
     kind=Kind.ASYMPTOTIC,
     witness="fresh draws over three decades of m, and the weights of one network followed",
     family=network_family,

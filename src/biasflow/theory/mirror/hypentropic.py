@@ -19,7 +19,7 @@ from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, POSITIVE, RE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES
 from .flow_rates import largest_check
-from .given import about_a_limit, about_no_limit
+from .handed_in_limits import of_this_flow
 from .local import FOLLOWED, constant_check, eigen_error, least_eigenvalue
 from .measured import (
     EPS,
@@ -313,7 +313,7 @@ lem3_3 = Claim(
     "R, Lemma 3.3",
     (MIRROR, HYPENTROPY, REPRESENTABLE),
     half_line_problem,
-    about_no_limit(_lem3_3),
+    _lem3_3,
     kind=Kind.STATIC,
     witness="the printed function in 80 digits, quadrature of 1/√(x²+α²)",
     family=potential_family,
@@ -325,7 +325,7 @@ lemA3 = Claim(
     "R, Lemma A.3 and Definitions 3.1, 3.2",
     (MIRROR, HYPENTROPY, REPRESENTABLE),
     half_line_problem,
-    about_no_limit(_lemA3),
+    _lemA3,
     kind=Kind.STATIC,
     witness="the printed function and its derivatives in 80 digits",
     family=potential_family,
@@ -338,11 +338,12 @@ lem3_6 = Claim(
     "R, Lemma 3.6",
     GLOBAL,
     mirror_problem,
-    about_a_limit(_lem3_6),
+    _lem3_6,
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
     family=hypentropy_family,
+    limit=of_this_flow,
 )
 lem3_7 = Claim(
     "R/lem3.7",
@@ -351,11 +352,12 @@ lem3_7 = Claim(
     "R, Lemma 3.7",
     GLOBAL,
     mirror_problem,
-    about_a_limit(_lem3_7),
+    _lem3_7,
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
     family=hypentropy_family,
+    limit=of_this_flow,
 )
 
 CLAIMS = (lem3_3, lemA3, lem3_6, lem3_7)

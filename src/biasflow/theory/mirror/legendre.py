@@ -19,7 +19,6 @@ from ...errors import BiasflowError, InputError
 from ...limits.constraints import reduce_constraints
 from ..evidence import Evidence
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
-from .given import about_no_limit
 
 FINE, ROUGH = 1e-11, 1e-9
 """Tolerances of the flow; the difference of the two bounds the error of the first."""
@@ -461,7 +460,7 @@ legendre = Claim(
         Hypothesis("choice", "there are several interpolators", on_problem(_choice)),
     ),
     legendre_problem,
-    about_no_limit(_legendre),
+    _legendre,
     kind=Kind.FLOW,
     witness="the flow in ∇φ; D_φ minimised in β",
     null="the interpolator nearest to the start in ℓ2; a flow ten times slower",

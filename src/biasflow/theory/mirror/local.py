@@ -26,7 +26,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES, ONTO, START
 from .flow_rates import eq2_checks, largest_check
 from .formulas import Formulas
-from .given import about_a_limit, about_no_limit
+from .handed_in_limits import of_this_flow
 from .measured import (
     EPS,
     SLOW_FLOW,
@@ -411,7 +411,7 @@ lem2_4 = Claim(
     "R, Lemma 2.4",
     (MIRROR, SQUARE, NONTRIVIAL),
     mirror_problem,
-    about_no_limit(_lem2_4),
+    _lem2_4,
     kind=Kind.STATIC,
     witness="exact rational arithmetic",
     family=mirror_family,
@@ -423,11 +423,12 @@ lem2_5 = Claim(
     "R, Lemma 2.5",
     (*INSIDE, FULL_RANK),
     mirror_problem,
-    about_a_limit(_lem2_5),
+    _lem2_5,
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
     family=mirror_family,
+    limit=of_this_flow,
 )
 thm2_6 = Claim(
     "R/thm2.6",
@@ -437,11 +438,12 @@ thm2_6 = Claim(
     "R, Theorem 2.6, corrected",
     (*INSIDE, FULL_RANK),
     mirror_problem,
-    about_a_limit(_thm2_6),
+    _thm2_6,
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
     family=mirror_family,
+    limit=of_this_flow,
 )
 thm2_7 = Claim(
     "R/thm2.7",
@@ -450,11 +452,12 @@ thm2_7 = Claim(
     "R, Theorem 2.7 and §2.2.2",
     (*INSIDE, FULL_RANK),
     mirror_problem,
-    about_a_limit(_thm2_7),
+    _thm2_7,
     kind=Kind.FLOW,
     witness=FOLLOWED,
     null=SLOW_FLOW,
     family=mirror_family,
+    limit=of_this_flow,
 )
 
 CLAIMS = (lem2_4, lem2_5, thm2_6, thm2_7)

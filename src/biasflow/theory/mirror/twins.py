@@ -28,7 +28,6 @@ from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
 from ..witness import ERROR_FACTOR, WITNESS_RTOL
 from .conditions import MOVES
 from .formulas import Formulas, formulas_of
-from .given import about_no_limit
 from .measured import EPS, within_floats
 from .mirror_witness import primal_flow
 
@@ -254,7 +253,7 @@ twins = Claim(
     "D_φ)",
     (MIRROR, SQUARE, FREE, REPRESENTABLE, CONSISTENT, MOVES, FULL_RANK, ROOM),
     _example,
-    about_no_limit(_twins),
+    _twins,
     kind=Kind.FLOW,
     witness="flows in β with a second sample nearby",
     null="a time that does not depend on ε",

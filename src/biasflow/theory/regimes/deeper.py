@@ -16,6 +16,7 @@ from ...flows import limit
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
+from ..mirror.handed_in_limits import of_this_flow
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .depth_two import l1_excess
 from .ends import ROUNDING, end_check, remaining, residual_integrals
@@ -167,6 +168,7 @@ thm3 = Claim(
     witness="∇L followed in the weights; h_D inverted by bisection; a linear program",
     null="the other end's solution: minimum ℓ2 for small α, minimum ℓ1 for large",
     family=lambda key: diagonal_family(key, 3 + key % 3),
+    limit=of_this_flow,
 )
 lem4 = Claim(
     "W/lem4",

@@ -13,6 +13,7 @@ from ..._core.problems import Problem
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
+from ..mirror.handed_in_limits import of_this_flow
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
 from .ends import ROUNDING, end_check, end_error, residual_integrals
 from .families import diagonal_family
@@ -206,6 +207,7 @@ thm1 = Claim(
     witness="∇L followed in the weights; ∫r added up along it",
     null="the minimum-ℓ2 (kernel) solution",
     family=lambda key: diagonal_family(key, 2),
+    limit=of_this_flow,
 )
 thm2 = Claim(
     "W/thm2",
@@ -219,6 +221,7 @@ thm2 = Claim(
     witness="∇L followed in the weights; a linear program",
     null="the other regime's solution: minimum ℓ2 for small α, minimum ℓ1 for large",
     family=lambda key: diagonal_family(key, 2, extreme=True),
+    limit=of_this_flow,
 )
 
 CLAIMS = (thm1, thm2)

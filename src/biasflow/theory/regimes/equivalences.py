@@ -34,6 +34,7 @@ from ...potentials import Hypentropy
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
+from ..mirror.handed_in_limits import of_this_flow
 from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow
@@ -365,6 +366,7 @@ fn2 = Claim(
     witness="∇L followed in the weights of both models",
     null="the same at the same speed; the projection for 2r",
     family=product_family,
+    limit=of_this_flow,
 )
 
 CLAIMS = (fn1, fn2)

@@ -24,6 +24,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
+from ..mirror.handed_in_limits import of_this_flow
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .deeper import DEEP, INVERTED, LIMIT_ERROR
 from .depth_two import l1_excess
@@ -321,6 +322,7 @@ sec5 = Claim(
     witness="∇L followed in the weights; a linear program; h_D inverted by bisection",
     null="the minimum-ℓ2 (kernel) solution; an α that does not depend on ε",
     family=lambda key: diagonal_family(key, 3 + key % 3),
+    limit=of_this_flow,
 )
 unique = Claim(
     "W/unique",
@@ -334,6 +336,7 @@ unique = Claim(
     witness="∇L followed in the weights; h_D inverted by bisection",
     null="the same order D, whose limit is there",
     family=lambda key: diagonal_family(key, 3 + key % 3),
+    limit=of_this_flow,
 )
 eq58 = Claim(
     "W/eq58",

@@ -15,7 +15,6 @@ from ...flows import saddle_limit
 from ...models import TwoLayerParams
 from ..evidence import Evidence
 from ..unmeasured import Unmeasured, need
-from .reference_networks import given_network
 from .relu_setting import LabelCluster, Setting, distance, row_norms, unit_rows
 
 ROUNDING = 1e-9
@@ -25,18 +24,6 @@ LEAST_NORM_IN_FLOATS = float(np.finfo(float).tiny) / float(np.finfo(float).eps)
 IDLE_FACTOR = 4.0
 """Times the mass of idle neurons, in units of what a cluster fits, by which they may change the
 clusters: they change its labels, its shares and its clock, each by at most that mass."""
-
-
-def vanishing_limit(evidence: Evidence) -> Limit[TwoLayerParams]:
-    """θ*, where the flow from λ·g ends as λ → 0: the limit that was handed in, else the one that
-    the early phase predicts."""
-    return given_network(evidence, evidence.network.model.width) or _predicted(
-        Setting(evidence.network)
-    )
-
-
-def _predicted(s: Setting) -> Limit[TwoLayerParams]:
-    return saddle_limit(s.problem.data, s.unit)
 
 
 def relative_error(flow: Trajectory, smallest: float) -> float:
@@ -92,16 +79,14 @@ class Course:
 
     @cached_property
     def limit(self) -> Limit[TwoLayerParams]:
-        return vanishing_limit(self.evidence)
+        """θ*, where the flow from λ·g ends as λ → 0, as the early phase predicts it."""
+        return saddle_limit(self.setting.problem.data, self.setting.unit)
 
     @cached_property
     def offsets(self) -> Array:
         """Of the midpoints of the first and the second growth, in B's clock, from the early
         phase."""
-        given = given_network(self.evidence)
-        found = (given.stats.get("offset") if given is not None else None) or _predicted(
-            self.setting
-        ).stats["offset"]
+        found = self.limit.stats["offset"]
         return np.array([found[0 if cluster.sign > 0 else 1] for cluster in self.setting.clusters])
 
     def middle(self, i: int) -> float:

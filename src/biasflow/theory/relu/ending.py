@@ -23,6 +23,7 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import Course
+from .handed_in_limits import of_vanishing_scale
 from .landscape import quotient
 from .relu_examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
 from .relu_hypotheses import ASSUMED, SMALL_START, TINY_START
@@ -297,6 +298,7 @@ thm2 = Claim(
     "the start",
     tiny_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 rem1 = Claim(
     "B/rem1",

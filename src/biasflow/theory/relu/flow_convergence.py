@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._core.arguments import Array
 from ..._core.results import Trajectory
-from ...models import TwoLayerParams
 from ..evidence import Evidence
 from ..fits import fitted_exponent
 from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import IDLE_FACTOR, Course
+from .handed_in_limits import NORM_ERROR, limit_checks, of_vanishing_scale, only
 from .reference_networks import kernel_interpolator, rescaled
 from .relu_examples import (
     lengths_family,
@@ -24,7 +22,7 @@ from .relu_examples import (
     pairs_problem,
 )
 from .relu_hypotheses import ANY_LENGTHS, SMALL_START
-from .relu_setting import Setting, distance, squared_norm
+from .relu_setting import Setting, squared_norm
 from .three_phases import GRADIENT
 
 GAPS = tuple(10.0**-power for power in (3.0, 3.75, 4.5, 5.25, 6.0))
@@ -38,23 +36,16 @@ MASS_LOGS = -np.log(10) * np.array([4.0, 5.0, 6.0, 7.0, 8.0])
 seen."""
 CONVERGED_LOSS = 1e-18
 """Loss over its start where a flow has converged: a witness stops at 1e-20."""
-NORM_ERROR = 1e-9
-"""Relative error of a norm, beyond what the flow states: rounding, and the residual of 1e-10 that
-is left."""
 GAP_EXPONENT = "exponent of that gap in λ, other powers taken out"
-QUOTIENT_ERROR = 1e-9
-"""Relative error of quotients of sums over neurons."""
 
 
 def _thm1(evidence: Evidence) -> tuple[Check, ...]:
     """L → 0, and the norm gap to 2n(‖D_+‖ + ‖D_−‖) against λ: at the problem's own, and the
     exponent it has."""
     s = Setting(evidence.network)
-    given = () if evidence.given_limit is None else _limit(evidence)
     return (
         *part("loss and norm at the end of the flow", lambda: _end(Course(evidence))),
         *part(GAP_EXPONENT, lambda: gap_exponent(evidence, s, s)),
-        *given,
     )
 
 
@@ -167,7 +158,7 @@ def _mass_exponent(
     if idle.size == 0:
         return _no_gap(evidence, s)
     runs = _runs(evidence, s, logs) if runs is None else runs
-    masses = np.array([squared_norm(_only(run.final, idle)) for run in runs])
+    masses = np.array([squared_norm(only(run.final, idle)) for run in runs])
     errors = [
         2 * float(run.stats["relative"][-1]) if "relative" in run.stats else float("nan")
         for run in runs
@@ -242,72 +233,7 @@ def _taken(s: Setting, runs: list[Trajectory]) -> float:
 def _limit(evidence: Evidence) -> tuple[Check, ...]:
     """θ* neuron by neuron from the early phase alone, against the flow."""
     course = Course(evidence)
-    s, best, end = course.setting, course.limit.value, course.flow.final
-    size = float(np.sqrt(s.least_norm))
-    inside = np.concatenate([cluster.neurons for cluster in s.clusters])
-    rest = np.setdiff1d(np.arange(len(end.a)), inside)
-    error = (
-        float(course.flow.error[-1]) * np.sqrt(len(end.a) * (1 + s.X.shape[1])) / size + NORM_ERROR
-    )
-    equal = TwoLayerParams(best.a.copy(), best.W.copy())
-    for cluster in s.clusters:
-        share = np.sqrt(cluster.capacity / cluster.neurons.size)
-        equal.a[cluster.neurons], equal.W[cluster.neurons] = (
-            cluster.sign * share,
-            share * cluster.target,
-        )
-    found, null = (
-        distance(_only(end, inside), _only(each, inside)) / size for each in (best, equal)
-    )
-    # what of w(0) is across D_± stays, and moves |a|
-    kept = 2 * float(np.sqrt(squared_norm(_only(s.start, inside)))) / size
-    idle, allowed = (
-        distance(_only(end, rest), _only(best, rest)),
-        np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))),
-    )
-    misfit = float(np.max(np.abs(s.problem.model(best, s.X) - s.y)) / np.max(np.abs(s.y)))
-    summed = "h and ‖θ‖² summed over neurons"
-    return (
-        Check(
-            "‖θ∞ − θ*‖/‖θ*‖ over the clusters",
-            found,
-            "==",
-            0.0,
-            error + course.idle + kept,
-            null=null,
-            **course.notes,
-        ),
-        Check(
-            "the same over all others, at most what they grow to",
-            idle / size,
-            "<=",
-            2 * allowed / size + 2 * error,
-            error,
-            log_base=s.log_scale,
-            exponent=s.slowest,
-            **course.notes,
-        ),
-        Check(
-            "‖θ*‖² over 2n(‖D_+‖ + ‖D_−‖)",
-            squared_norm(best) / s.least_norm,
-            "==",
-            1.0,
-            QUOTIENT_ERROR,
-            witness=summed,
-        ),
-        Check(
-            "largest |h(x_k) − y_k| of θ* over max|y|",
-            misfit,
-            "==",
-            0.0,
-            QUOTIENT_ERROR,
-            witness=summed,
-        ),
-    )
-
-
-def _only(params: TwoLayerParams, neurons: Any) -> TwoLayerParams:
-    return TwoLayerParams(params.a[neurons], params.W[neurons])
+    return limit_checks(course, course.limit.value)
 
 
 thm1 = Claim(
@@ -324,6 +250,7 @@ thm1 = Claim(
     "an interpolator from a kernel",
     lengths_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 limit = Claim(
     "B/limit",
@@ -339,6 +266,7 @@ limit = Claim(
     "equal shares in each cluster",
     ordinary_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 
 CLAIMS = (thm1, limit)

@@ -17,9 +17,9 @@ from ..evidence import Evidence
 from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
+from .handed_in_limits import of_least_norm
 from .reference_networks import (
     directions,
-    given_network,
     kernel_interpolator,
     largest_response,
     least_mass,
@@ -53,11 +53,9 @@ ASCENT_ERROR = 1e-6
 
 
 def _least(evidence: Evidence) -> Limit[TwoLayerParams]:
-    """The interpolator of least norm: what was handed in, else what the solver says."""
+    """The interpolator of least norm: what the solver finds."""
     data = evidence.network.data
-    return given_network(evidence) or need(
-        min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4), SOLVER_ERROR
-    )
+    return need(min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4), SOLVER_ERROR)
 
 
 def misfit(params: TwoLayerParams, data: Dataset) -> float:
@@ -457,6 +455,7 @@ prop1 = Claim(
     "an interpolator from a kernel",
     ordinary_family,
     below_floats=True,
+    limit=of_least_norm,
 )
 eq8 = Claim(
     "B/eq8",
@@ -471,6 +470,7 @@ eq8 = Claim(
     "an interpolator from a kernel",
     planar_family,
     below_floats=True,
+    limit=of_least_norm,
 )
 kkt = Claim(
     "B/kkt",
@@ -485,6 +485,7 @@ kkt = Claim(
     "an interpolator from a kernel",
     ordinary_family,
     below_floats=True,
+    limit=of_least_norm,
 )
 
 CLAIMS = (prop1, eq8, kkt)

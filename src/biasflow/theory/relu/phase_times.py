@@ -10,6 +10,7 @@ from ..evidence import Evidence
 from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
+from .handed_in_limits import of_vanishing_scale
 from .relu_examples import ordinary_family, ordinary_problem
 from .relu_hypotheses import ANY_LENGTHS, CROSSED, SMALL_START, TWO_SIGNS
 from .relu_setting import LabelCluster
@@ -115,6 +116,7 @@ timeline = Claim(
     "the other cluster's rate",
     ordinary_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 u_plus = Claim(
     "B/u-plus",
@@ -129,6 +131,7 @@ u_plus = Claim(
     "growth along a straight line",
     ordinary_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 
 CLAIMS = (timeline, u_plus)

@@ -12,7 +12,7 @@ from ..evidence import Evidence
 from ..unmeasured import Unmeasured, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .flow_convergence import QUOTIENT_ERROR
+from .handed_in_limits import QUOTIENT_ERROR, of_vanishing_scale
 from .relu_examples import (
     orthonormal_family,
     orthonormal_problem,
@@ -183,6 +183,7 @@ lem5 = Claim(
     "",
     orthonormal_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 
 CLAIMS = (lem5,)

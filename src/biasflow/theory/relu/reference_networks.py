@@ -7,10 +7,7 @@ from scipy.optimize import linprog
 
 from ..._core.arguments import Array, log_of_scale
 from ..._core.problems import Problem
-from ..._core.results import Limit
-from ...errors import InputError
 from ...models import TwoLayerParams
-from ..evidence import Evidence
 from .relu_setting import Setting
 
 CIRCLE = 4000
@@ -21,24 +18,6 @@ FEATURES = 20
 """Random neurons per input of the kernel's interpolator."""
 ASCENTS = 20
 """Steps of w → Σ_{active} λ_kx_k/‖·‖, each of which ascends, from all directions at once."""
-
-
-def given_network(evidence: Evidence, width: int | None = None) -> Limit[TwoLayerParams] | None:
-    """The limit that was handed in, if any: a network on the problem's inputs, of so many neurons
-    where that is said."""
-    limit = evidence.given_limit
-    if limit is None:
-        return None
-    if not isinstance(limit.value, TwoLayerParams):
-        raise InputError(
-            f"limit: expected a network, TwoLayerParams(a, W), found {type(limit.value).__name__}"
-        )
-    if width is not None and len(limit.value.a) != width:
-        raise InputError(
-            f"limit: expected {width} neurons, one for each of the problem's, found "
-            f"{len(limit.value.a)}"
-        )
-    return limit
 
 
 def rescaled(

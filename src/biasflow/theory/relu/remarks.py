@@ -19,6 +19,7 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import Course
+from .handed_in_limits import of_vanishing_scale
 from .reference_networks import directions, least_mass
 from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
 from .relu_hypotheses import (
@@ -419,6 +420,7 @@ remarks = Claim(
     "the flow with S_{+,1}, and the linear interpolator",
     pairs_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 
 CLAIMS = (prop2, remarks)

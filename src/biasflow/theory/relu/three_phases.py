@@ -19,6 +19,7 @@ from ..evidence import Evidence
 from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
+from .handed_in_limits import of_vanishing_scale
 from .relu_examples import (
     ordinary_family,
     ordinary_problem,
@@ -459,6 +460,7 @@ fact1 = Claim(
     "the end of the flow",
     orthonormal_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 lem12 = Claim(
     "B/lem12",
@@ -472,6 +474,7 @@ lem12 = Claim(
     "the start",
     tiny_family,
     below_floats=True,
+    limit=of_vanishing_scale,
 )
 
 CLAIMS = (lem2, lem3, lem4, fact1, lem12)
