@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 import biasflow as bf
+from biasflow.limits.neurons.squared_relu_line import squared_f1_max_margin
 from biasflow.models import Particles, TwoLayerParams
 from biasflow.theory import claim
 from biasflow.theory.margin.margin_setting import inputs_of
@@ -24,6 +25,9 @@ def own_limit(name, problem):
         return dataclasses.replace(bf.limits.f1_max_margin(sample.X, sample.y), value=measure)
     if name == "B/eq8":
         return bf.limits.min_norm_interpolator(problem.data.X, problem.data.y)
+    if name in ("C/thm3", "C/thm10", "C/growth"):
+        data = inputs_of(problem)
+        return squared_f1_max_margin(data.X, data.y)
     if isinstance(problem, bf.Dataset):
         return bf.limits.f1_max_margin(problem.X, problem.y)
     return bf.limit(problem)
@@ -57,6 +61,14 @@ def measures(value, rng):
     yield "directions off by 1e-2", Particles(turned, signs, logs)
 
 
+def squared(value, rng):
+    u, signs, masses = value
+    for factor in (1.001, 0.9, 1.1):
+        yield f"times {factor}", (u, signs, factor * masses)
+    more = np.where(masses == np.max(masses), 1.05 * masses, masses)
+    yield "one mass +5%, of mass one", (u, signs, more / np.sum(more))
+
+
 def classifiers(value, rng):
     c = value.coefficients
     for factor in (1.001, 0.9, 1.1):
@@ -68,7 +80,7 @@ def classifiers(value, rng):
 def spoiled(problem, limit, key):
     """(name, limit) of wrong limits."""
     rng, value = np.random.default_rng((35, key)), limit.value
-    kinds = {np.ndarray: vectors, TwoLayerParams: networks, Particles: measures}
+    kinds = {np.ndarray: vectors, TwoLayerParams: networks, Particles: measures, tuple: squared}
     for name, wrong in kinds.get(type(value), classifiers)(value, rng):
         yield name, dataclasses.replace(limit, value=wrong)
     if isinstance(problem, bf.Problem) and isinstance(value, np.ndarray):

@@ -29,6 +29,7 @@ from relu_spoils import (
 from worlds import World
 
 import biasflow as bf
+from biasflow.flows import saddle_limit
 from biasflow.theory.relu import course, minimal, reference_networks as networks, remarks
 from biasflow.theory.relu.relu_examples import orthonormal_problem
 from biasflow.theory.relu.relu_setting import Setting
@@ -89,7 +90,7 @@ def second_rate(patch):
 
 def shares_swapped(problem):
     s = Setting(problem)
-    found = course._predicted(s)
+    found = saddle_limit(s.problem.data, s.unit)
     J = s.first.neurons
     a, W = found.value.a.copy(), found.value.W.copy()
     a[J], W[J] = a[J[::-1]], W[J[::-1]]
@@ -98,7 +99,7 @@ def shares_swapped(problem):
 
 def one_for_each(problem):
     """An interpolator with a neuron of its own for each label, which is not of least norm."""
-    found, (m, d) = course._predicted(Setting(problem)), problem.start.W.shape
+    found, (m, d) = saddle_limit(problem.data, Setting(problem).unit), problem.start.W.shape
     a, W = np.zeros(m), np.zeros((m, d))
     for k, (x, y) in enumerate(zip(problem.data.X, problem.data.y, strict=True)):
         a[k], W[k] = np.sign(y) * np.sqrt(np.abs(y)), np.sqrt(np.abs(y)) * x

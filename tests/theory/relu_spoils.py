@@ -10,9 +10,9 @@ import numpy as np
 from worlds import World
 
 import biasflow as bf
+from biasflow.flows import saddle_limit
 from biasflow.theory import evidence as evidence_module, verification as verifying
 from biasflow.theory.relu import (
-    course,
     early_equations,
     ending,
     flow_convergence as convergence,
@@ -308,7 +308,7 @@ def handed(function, make=orthonormal_problem):
 
 def grown(factor):
     def function(problem):
-        found = course._predicted(Setting(problem))
+        found = saddle_limit(problem.data, Setting(problem).unit)
         return dataclasses.replace(
             found, value=bf.models.TwoLayerParams(factor * found.value.a, factor * found.value.W)
         )
@@ -317,7 +317,7 @@ def grown(factor):
 
 
 def turned_off(problem):
-    found = course._predicted(Setting(problem))
+    found = saddle_limit(problem.data, Setting(problem).unit)
     return dataclasses.replace(found, value=bf.models.TwoLayerParams(found.value.a, -found.value.W))
 
 

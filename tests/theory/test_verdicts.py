@@ -11,6 +11,7 @@ import biasflow as bf
 from biasflow.theory import claim
 from biasflow.theory.examples import diagonal_problem
 from biasflow.theory.regimes.depth_two import least_epsilon_l1
+from biasflow.theory.verdicts import Check
 
 
 def flow_of(problem, **options):
@@ -291,3 +292,13 @@ def test_a_flow_that_has_not_left_its_start_proves_no_rate():
     flow = bf.mirror_flow(problem.potential, problem.X, problem.y, problem.beta0, t1=1e-7)
     best = bf.bregman_projection(problem.potential, problem.X, problem.y, problem.beta0)
     assert statuses(bf.compare(flow, best, verify=True))["R/sharp"] == "inconclusive"
+
+
+def test_checks_print_what_says_something():
+    """The difference of sides that print alike; room only inside a bound that is met."""
+    off = str(Check("x", 1 + 2e-12, "==", 1.0, 1e-15, witness="w"))
+    assert "x: 1 +2e-12 == 1 (± 1e-15) violated" in off
+    assert "x: 1 == 1" in str(Check("x", 1.0, "==", 1.0, 1e-15, witness="w"))
+    for measured, bound in ((2.0, 1.0), (1.0, 1.0), (1e11, 1.25)):
+        assert "tighter" not in str(Check("x", measured, "<=", bound, witness="w"))
+    assert "could be 4 times tighter" in str(Check("x", 0.25, "<=", 1.0, witness="w"))

@@ -233,7 +233,7 @@ def _traits(problem: Any, limit: Limit) -> list[Array]:
         return [_normalised_limit(dataclasses.replace(problem, data=places), value)]
     network = isinstance(value, tuple) and limit.predictor is None
     outputs = _network(problem.model, value)(value, places.X) if network else limit(places.X)
-    norm = sum(np.sum(leaf * leaf) for leaf in leaves(value)) if network else 0.0
+    norm = sum(np.sum(leaf * leaf) for leaf in leaves(value)) if isinstance(value, tuple) else 0.0
     return [np.asarray(outputs), np.array([norm])]
 
 

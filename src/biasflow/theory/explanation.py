@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._core.arguments import instance, positive_float
 from .claim_words import WORDS, title_of
 from .evidence import Evidence
@@ -257,9 +255,9 @@ def reading(check: Check) -> str:
         return f"not measured: {check.reason}"
     error = f" (known to ±{check.error:.1g})" if check.error else ""
     side = {"==": "", "<=": "at most ", ">=": "at least "}[check.relation]
-    words = f"{check.measured:.4g}{error}, must be {side}{check.bound:.4g}"
-    if check.sharpness is not None and 1.005 <= check.sharpness < np.inf:
-        words += f"; the bound could be {check.sharpness:.3g} times tighter here"
+    words = f"{check.figures(4)}{error}, must be {side}{check.bound:.4g}"
+    if check.room is not None:
+        words += f"; the bound could be {check.room:.3g} times tighter here"
     if check.null is not None:
         words += f"; the null model has {check.null:.3g}"
         words += " and fails" if check.informative else " and passes too"

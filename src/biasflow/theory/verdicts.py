@@ -189,6 +189,22 @@ class Check:
         return max(self.measured, 0.0) / self.bound
 
     @property
+    def room(self) -> float | None:
+        """The sharpness where it says something: of a bound that is met, by more than a
+        hundredth."""
+        met = self._judged(self.measured) is Status.HOLDS
+        found = self.sharpness if met else None
+        return found if found is not None and np.isfinite(found) and found >= 1.01 else None
+
+    def figures(self, digits: int) -> str:
+        """What was measured; in an equality whose sides print alike, the bound and the
+        difference."""
+        measured, bound = f"{self.measured:.{digits}g}", f"{self.bound:.{digits}g}"
+        if self.relation != "==" or measured != bound or self.measured == self.bound:
+            return measured
+        return f"{bound} {self.measured - self.bound:+.2g}"
+
+    @property
     def best_exponent(self) -> float | None:
         """The exponent at which the bound would be attained here: the largest of a small base that
         still holds."""
@@ -205,13 +221,11 @@ class Check:
         return None if self.null is None else self._judged(self.null) is not Status.HOLDS
 
     def __str__(self) -> str:
-        status, extra = self.status, [self.why] if self.why else []
+        extra = [self.why] if self.why else []
         if self.witness:
             extra.append(f"witness: {self.witness}")
-        if status is Status.VIOLATED and f"{self.measured:.6g}" == f"{self.bound:.6g}":
-            extra.append(f"off by {abs(self.measured - self.bound):.2g}")
-        if self.sharpness is not None and 1.005 <= self.sharpness < np.inf:
-            extra.append(f"could be {self.sharpness:.3g} times tighter")
+        if self.room is not None:
+            extra.append(f"could be {self.room:.3g} times tighter")
         if self.best_exponent is not None:
             extra.append(f"exponent {self.exponent:.3g}, attained {self.best_exponent:.3g}")
         if self.null is not None:
@@ -220,7 +234,7 @@ class Check:
             )
         notes = f" [{'; '.join(extra)}]" if extra else ""
         return (
-            f"{self.quantity}: {self.measured:.6g} {self.relation} {self.bound:.6g} (± "
+            f"{self.quantity}: {self.figures(6)} {self.relation} {self.bound:.6g} (± "
             f"{self.error:.1g}) {self.status}{notes}"
         )
 

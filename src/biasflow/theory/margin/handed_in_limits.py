@@ -59,7 +59,7 @@ def of_f2_margin(evidence: Evidence, limit: Limit[Any]) -> tuple[Check, ...]:
 def measure_of(limit: Limit[Any], data: Dataset, power: int = 1) -> Particles:
     """The measure that was handed in, on these inputs."""
     value = limit.value
-    if power == 2 and isinstance(value, tuple) and len(value) == 3:
+    if power == 2 and type(value) is tuple and len(value) == 3:
         u, signs, masses = (np.asarray(each, dtype=np.float64) for each in value)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = Particles(u, signs, np.log(masses))
