@@ -258,7 +258,8 @@ def test_networks_are_compared_with_what_theory_predicts_for_them():
     assert bf.compare(flow, dataclasses.replace(own, value=swapped)).predicted is True
     unbalanced = bf.models.TwoLayerParams(1.25 * a, W / 1.25)
     assert bf.compare(flow, dataclasses.replace(own, value=unbalanced)).predicted is False
-    open_end = bf.Problem(bf.TwoLayer(8, 2), bf.Dataset([[1.0, 2], [2, 1]], [1.0, 2]), scale=0.1)
+    data, loss = bf.Dataset([[1.0, 2], [2, 1]], [1.0, 2]), bf.SquareLoss("half-mean")
+    open_end = bf.Problem(bf.TwoLayer(8, 2), data, loss, scale=0.1)
     found = bf.compare(bf.gradient_flow(open_end, t1=1.0), bf.min_norm(open_end.data, norm="relu"))
     assert found.predicted is None and "no theorem here predicts" in str(found)
 
