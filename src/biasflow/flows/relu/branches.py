@@ -4,7 +4,8 @@ which there are.
 On a kink whose sides both push towards it a neuron slides, one way only (`sliding_modes`). On one
 whose sides push away it may leave to either: a start there, a neuron that slid while its output
 weight changed sign, and w = 0, which a neuron of larger output weight passes on a slide. The flow
-itself closes the gates of such kinks and opens those whose pre-activations then grow."""
+itself closes the gates of such kinks and opens those whose pre-activations then grow; from w = 0,
+where rounding would decide, it takes the first way that lasts."""
 
 from __future__ import annotations
 
@@ -28,6 +29,9 @@ NO_PUSH = 1e-9
 MOST_KINKS = 8
 """Kinks that push away up to which all their ways are tried; of more, those where all but one do as
 the flow does."""
+NEAR = 10.0
+"""Time between events that come together, in units of the tolerance of the flow and of the time
+itself; and how near zero what passes it is there."""
 DIRECTIONS_TRIED = 512
 """Directions in which the sides of several kinks are looked for."""
 
@@ -81,7 +85,8 @@ def ways_on(
     """Of a neuron whose pre-activations on the groups `zero` vanish, under these forces; sign: of
     its output weight.
 
-    after: the gates that the flow went on with, where they are known.
+    after: where w itself vanishes, the gates that a run went on with, which rounding decides; the
+    flow's own way is then the first that lasts, gates being OFF before they are ON.
     """
     U, scale = net.geometry.U[:, FIRST:], max(float(np.max(np.abs([F0, F1]), initial=0.0)), 1e-300)
     F0, F1 = F0 / scale, F1 / scale
@@ -126,13 +131,12 @@ def ways_on(
     few = len(loose) <= MOST_KINKS
     tried = list(itertools.product((OFF, ON), repeat=len(loose))) if few else []
     tried += [(*own[:i], OFF if own[i] == ON else ON, *own[i + 1 :]) for i in range(len(loose))]
-    first = settled(own)
-    rows, pulls = [first[0]], [first[1]]
-    for gates in tried:
+    rows: list[Gates] = []
+    pulls: list[Array] = []
+    for gates in [*tried, own] if after is not None and few else [own, *tried]:
         found, D = settled(gates)
-        if min(float(np.linalg.norm(D - other)) for other in pulls) > NO_PUSH and lasts(
-            gates, found, D
-        ):
+        new = all(float(np.linalg.norm(D - other)) > NO_PUSH for other in pulls)
+        if new and (gates is own or lasts(gates, found, D)):
             rows.append(found)
             pulls.append(D)
     return Ways(tuple(rows), bool(loose.size) and _can_rest(U, base, zero, F0, F1, pulls[0]), loose)
@@ -176,11 +180,13 @@ def coming_sign(
 
 
 class Moment(NamedTuple):
-    """Neuron j, of those that are not zero, at a time from which it can go several ways."""
+    """Neuron j, of those that are not zero, at a time from which it can go several ways. passes:
+    its w passes zero there, and rounding decides which way a run takes that is not given one."""
 
     time: float
     j: int
     ways: Ways
+    passes: bool
 
 
 def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
@@ -198,7 +204,7 @@ def moments_at_start(problem: Problem, net: Network) -> list[Moment]:
         if alike not in known:
             known[alike] = ways_on(net, row, zero, sign, F0, F1)
         if sign != 0 and known[alike].several:
-            moments.append(Moment(0.0, int(j), known[alike]))
+            moments.append(Moment(0.0, int(j), known[alike], False))
     return moments
 
 
@@ -207,19 +213,23 @@ def moments_after(problem: Problem, net: Network, run: Any, after: float) -> lis
     neurons only."""
     if net.invariants.balanced or not net.invariants.sign.any():
         return []
-    moments, near = [], 10 * run.rtol
+    moments, near = [], NEAR * run.rtol
     rows = run.rows[net.invariants.sign[run.rows[:, 1].astype(int)] != 0]
     for j in np.unique(rows[:, 1].astype(int)):
         mine, row, last = rows[rows[:, 1] == j], net.gates[j].copy(), after
-        for t, _, g, before, gate in mine.tolist():
-            row[int(g)] = int(before)
+        passes = bool(net.invariants.sign[j] > 0)
+        for at_once in np.split(mine, np.unique(mine[:, 0], return_index=True)[1][1:]):
+            t, groups = float(at_once[0, 0]), at_once[:, 2].astype(int)
+            row[groups[::-1]] = at_once[::-1, 3]
             zero = np.flatnonzero(row == SLIDE)
-            passes = net.invariants.sign[j] > 0
             if (
                 t > last * (1 + near)
                 and zero.size
-                and (passes or before == SLIDE)
-                and _turns(run, j, t, passes)
+                and (
+                    _spans(net, zero, groups)
+                    if passes
+                    else np.any(at_once[:, 3] == SLIDE) and _turns(run, j, t)
+                )
             ):
                 Y = run.state_at(t)
                 small = float(np.linalg.norm(Y[j, FIRST:])) if passes else abs(float(Y[j, OUT]))
@@ -236,9 +246,9 @@ def moments_after(problem: Problem, net: Network, run: Any, after: float) -> lis
                     _gates_after(mine, row, t * (1 + near)) if passes else None,
                 )
                 if small <= near and sign != 0 and ways.several:
-                    moments.append(Moment(t, int(j), ways))
+                    moments.append(Moment(t, int(j), ways, passes))
                     last = t
-            row[int(g)] = int(gate)
+            row[groups] = at_once[:, 4]
     return sorted(moments, key=lambda moment: moment.time)
 
 
@@ -250,17 +260,23 @@ def _gates_after(rows: Array, row: Gates, t: float) -> Gates:
     return after
 
 
-def _turns(run: Any, j: int, t: float, passes: bool) -> bool:
-    """Whether w (where it may pass zero), or else a, has another sign at the kept states before and
-    after."""
+def _spans(net: Network, zero: Index, groups: Index) -> bool:
+    """Whether w, orthogonal to all these groups, is zero."""
+    U = net.geometry.U[:, FIRST:]
+    if zero.size + groups.size < U.shape[1]:
+        return False
+    return bool(np.linalg.matrix_rank(U[np.union1d(zero, groups)]) == U.shape[1])
+
+
+def _turns(run: Any, j: int, t: float) -> bool:
+    """Whether a has another sign at the kept states before and after."""
     if t <= run.t_early:
         return True
-    i = int(np.searchsorted(run.marched.kept.times[: run.count], t, side="left")) - 1
-    one, two = (
-        run.marched.kept.states[max(i, 0), j],
-        run.marched.kept.states[i + 1, j] if i + 1 < run.count else run.last[j],
-    )
-    return bool((one[FIRST:] @ two[FIRST:] if passes else one[OUT] * two[OUT]) <= 0)
+    kept = run.marched.kept
+    i = int(np.searchsorted(kept.times[: run.count], t, side="left")) - 1
+    one = kept.states[max(i, 0), j]
+    two = kept.states[i + 1, j] if i + 1 < run.count else run.last[j]
+    return bool(one[OUT] * two[OUT] <= 0)
 
 
 def _forces(problem: Problem, net: Network, Y: Array) -> tuple[Array, Array]:
@@ -270,21 +286,24 @@ def _forces(problem: Problem, net: Network, Y: Array) -> tuple[Array, Array]:
 
 
 def along_branches(
-    integrate: Callable[[Network, tuple[Any, ...]], Any],
+    integrate: Callable[[Network, tuple[Turn, ...]], Any],
     problem: Problem,
     net: Network,
     branch: tuple[int, ...],
-) -> tuple[Any, Network, tuple[Any, ...], tuple[Branch, ...]]:
+    turns: tuple[Turn, ...] = (),
+    after: float = 0.0,
+) -> tuple[Any, Network, tuple[Turn, ...], tuple[Branch, ...]]:
     """The run that takes these ways, the network and the turns that make it take them, and all
     moments that had several.
 
-    integrate: the run of a network, gates being given at turns.
+    integrate: the run of a network, gates being given at turns. turns: of a run that goes on, after
+    whose last moment the others are looked for.
     """
-    start = moments_at_start(problem, net)
-    turns: tuple[Turn, ...] = ()
+    start = [] if after else moments_at_start(problem, net)
     run = integrate(net, turns)
-    met = start + moments_after(problem, net, run, 0.0)
-    for k, way in enumerate(branch):
+    met, k = start + moments_after(problem, net, run, after), 0
+    while k < max(len(met), len(branch)):
+        way = branch[k] if k < len(branch) else 0
         ways = len(met[k].ways.rows) if k < len(met) else 0
         if way >= max(ways, 1):
             there = (
@@ -293,27 +312,26 @@ def along_branches(
             raise InputError(
                 f"branch: way {way} where the solution is not unique for time {k + 1}, but {there}"
             )
-        if way == 0:
+        k += 1
+        if way == 0 and not (k <= len(met) and met[k - 1].passes):
             continue
-        moment = met[k]
-        if k < len(start):
+        moment = met[k - 1]
+        if k <= len(start):
             gates = net.gates.copy()
             gates[moment.j] = moment.ways.rows[way]
             net = replace(net, gates=gates)
         else:
             turns = (*turns, Turn(moment.time, moment.j, moment.ways.rows[way]))
         run = integrate(net, turns)
-        met = (start if k < len(start) else met[: k + 1]) + moments_after(
-            problem, net, run, moment.time
-        )
+        together = moment.time * (1 + NEAR * run.rtol)
+        met = [
+            *met[:k],
+            *(other for other in met[k:] if other.time <= together),
+            *moments_after(problem, net, run, moment.time),
+        ]
     taken = [*branch, *[0] * len(met)]
     pairs = zip(met, taken, strict=False)
     return run, net, turns, tuple(_branch(net, moment, way) for moment, way in pairs)
-
-
-def branches_after(problem: Problem, net: Network, run: Any, after: float) -> tuple[Branch, ...]:
-    """The moments after a time, at which a run that went on took the flow's own way."""
-    return tuple(_branch(net, moment, 0) for moment in moments_after(problem, net, run, after))
 
 
 def _branch(net: Network, moment: Moment, taken: int) -> Branch:

@@ -17,7 +17,7 @@ from ..._numerics.interrupts import still_saved
 from ...errors import ScaleError
 from ...models import TwoLayerParams
 from . import march_control as marching
-from .branches import Branch, along_branches, branches_after
+from .branches import NEAR, Branch, Turn, along_branches
 from .event_flow import gate_events, integrate_events
 from .event_march import ACCEPTED
 from .event_runs import NEGLIGIBLE, Checked, EventRun, Setting, check_events, run_events
@@ -48,7 +48,7 @@ class _Runs(NamedTuple):
 
     run: EventRun
     net: Network
-    turns: tuple[Any, ...]
+    turns: tuple[Turn, ...]
     met: tuple[Branch, ...]
     check: Checked | None
     error_seconds: float
@@ -74,7 +74,7 @@ def integrate(
     with deadline.flag(deadline.first) as stop, request.watched(setting.where):
 
         def follow(
-            net: Network, turns: tuple[Any, ...], before: EventRun | None = None
+            net: Network, turns: tuple[Turn, ...], before: EventRun | None = None
         ) -> EventRun:
             return run_events(setting, net, request.t1, wanted, stop, turns, before)
 
@@ -84,9 +84,12 @@ def integrate(
         else:
             run, net, turns, met, check, seconds = before
             if goes_on(RESULTS[run.code], run.t_end, request.t1):
-                further = follow(net, turns, run)
-                met += branches_after(problem, net, further, run.marched.time)
-                run = further
+                # later than the cut, and no event of the last moment
+                after = run.marched.time / (1 + NEAR * run.rtol)
+                after = max(after, met[-1].time if met else after)
+                further = partial(follow, before=run)
+                run, _, turns, new = along_branches(further, problem, net, (), turns, after)
+                met += new
     if wanted is None:
         saved, states = run.every_step()
     else:

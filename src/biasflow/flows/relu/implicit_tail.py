@@ -45,6 +45,9 @@ FOREVER = 1e300
 SLOWER = 0.1
 """Speed, in units of one at which the flow was not shown to stand still, at which that is asked
 again."""
+AT_ONCE = 100.0
+"""Time between changes of gates that come together, in units of the tolerance of a step and of the
+time itself."""
 TINY = float(np.finfo(float).tiny)
 UNSEEN = 6
 """Why a march ended, beside the reasons of `march`: it stands still only because rounding hides
@@ -179,8 +182,22 @@ def march_through(
         )
         if turn is None or stretches[-1].code != REACHED_T1 or until == ask.t1:
             break
-        gates[turn.j] = turn.row
+        last, rows = stretches[-1], _turned(gates, turn, stretches[-1].rows, ask.rtol)
+        stretches[-1] = last._replace(rows=rows)
     return joined(stretches)
+
+
+def _turned(gates: Gates, turn: Turn, rows: Array, rtol: float) -> Array:
+    """The changes of gates with those of a turn in place of what its neuron did just before, on its
+    own way; the gates are given to it."""
+    late = (rows[:, 1] == turn.j) & (rows[:, 0] > turn.time * (1 - AT_ONCE * rtol))
+    row = gates[turn.j].copy()
+    for _, _, g, before, _ in rows[late][::-1]:
+        row[int(g)] = int(before)
+    gates[turn.j] = turn.row
+    (new,) = np.nonzero(row != turn.row)
+    told = [np.full(new.size, turn.time), np.full(new.size, turn.j), new, row[new], turn.row[new]]
+    return np.concatenate([rows[~late], np.column_stack(told)])
 
 
 def joined(stretches: list[Marched]) -> Marched:
