@@ -111,6 +111,61 @@ def test_a_neuron_that_passes_zero_on_its_slide_goes_on_in_one_way():
     assert flow.unique
 
 
+def drawn(key):
+    """In problem 26 neuron 1 passes w = 0 at t = 23.83 on a slide, from where three ways lead
+    on."""
+    rng = np.random.default_rng(key)
+    n, d, m = (int(rng.integers(*ends)) for ends in ((2, 7), (1, 4), (2, 9)))
+    X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    start = bf.TwoLayer(m, d).init(float(10.0 ** rng.uniform(-3, 0)), key=key)
+    start = start._replace(a=start.a * rng.uniform(0.2, 3, m))
+    return bf.Problem(bf.TwoLayer(m, d), bf.Dataset(X, y), bf.SquareLoss("half"), start)
+
+
+def test_rounding_does_not_choose_among_the_ways_from_zero():
+    """At every tolerance the flow takes the same way, tells of the others, and is where it says."""
+    problem = drawn(26)
+    best = bf.gradient_flow(problem, t1=30.0, rtol=1e-10)
+    for rtol in (1e-6, 1e-7, 1e-8, 1e-9):
+        flow = bf.gradient_flow(problem, t1=30.0, rtol=rtol)
+        assert [b[1:] for b in flow.stats["branches"]] == [(1, (0, 1, 5), 3, 0, True)]
+        assert [e[1:] for e in flow.events] == [e[1:] for e in best.events]
+        off = max(np.max(np.abs(a - b)) for a, b in zip(flow.final, best.final, strict=True))
+        assert off <= flow.error[-1] + best.error[-1] < 10 * rtol
+
+
+def test_every_way_from_zero_is_taken_as_far_as_it_is_asked_for():
+    """The neuron leaves zero along a ray, another one each way."""
+    problem, rays = drawn(26), []
+    for way in range(3):
+        flow = bf.gradient_flow(problem, t1=24.0, branch=way)
+        assert flow.stats["branches"][0].taken == way and flow.error[-1] < 1e-8
+        w, before = flow.final.W[1], flow.at(23.9).W[1]
+        np.testing.assert_allclose(w / np.linalg.norm(w), before / np.linalg.norm(before), atol=0.1)
+        rays.append(w / np.linalg.norm(w))
+    assert min(np.linalg.norm(rays[i] - rays[i - 1]) for i in range(3)) > 0.1
+
+
+@pytest.mark.parametrize("cut", [3.0, 23.82997, 23.83])
+def test_a_cut_does_not_change_the_way_from_zero(cut):
+    problem = drawn(26)
+    whole = bf.gradient_flow(problem, t1=30.0)
+    flow = bf.gradient_flow(problem, t1=cut).resume(time_s=20, t1=30.0)
+    assert [b[1:] for b in flow.stats["branches"]] == [b[1:] for b in whole.stats["branches"]]
+    assert not flow.unique and [e[1:] for e in flow.events] == [e[1:] for e in whole.events]
+    off = max(np.max(np.abs(a - b)) for a, b in zip(flow.final, whole.final, strict=True))
+    assert off <= flow.error[-1] + whole.error[-1] < 1e-8
+
+
+def test_forces_below_rounding_end_no_slide_after_a_cut():
+    """They are held against those of the start, whenever the flow goes on."""
+    problem = drawn(16)
+    whole = bf.gradient_flow(problem, t1=577.0)
+    flow = bf.gradient_flow(problem, t1=32.87).resume(time_s=20, t1=577.0)
+    assert [e[1:] for e in flow.events] == [e[1:] for e in whole.events]
+    assert flow.events[-1].time < 2.0
+
+
 @pytest.mark.parametrize("key", range(6))
 def test_ordinary_flows_are_unique(key):
     rng = np.random.default_rng([key, 78])

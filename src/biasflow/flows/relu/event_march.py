@@ -61,7 +61,6 @@ from .small_algebra import (
     fill,
     indices,
     larger,
-    largest,
     project,
     sliding_groups,
     smaller,
@@ -81,8 +80,6 @@ from .turns_aside import (
 
 SLIDE_END_TOLERANCE = 0.1
 """Lateness of the end of a slide, in units of the tolerance."""
-NOISE = 1e-14
-"""Rounding of a force, relative to the forces of the start."""
 NEGLIGIBLE_PUSH = 1e-3
 """Push on the others, in units of the tolerance, that is left out, but of a run that tells the
 error of another."""
@@ -290,9 +287,7 @@ def _march(stamp: int) -> Any:
             slides = place(j, Y, gates, geometry, slides, invariants, s.work)
         set_kin(gates, geometry, slides, s.work)
         square = start_span(Y, gates, geometry, slides, s)
-        tolerances = Tolerances(
-            ask.rtol, SLIDE_END_TOLERANCE * ask.rtol, NOISE * largest(s.work.F0, s.work.F1)
-        )
+        tolerances = Tolerances(ask.rtol, SLIDE_END_TOLERANCE * ask.rtol, ask.noise)
         h = ask.step if ask.step > 0.0 else FIRST_STEP / larger(fastest_pull(Y, s.work), 1e-300)
         keep_step(book, counts[ACCEPTED], ask.t0, Y, gates, h)
         code = ending(ask.t0, square, Y, s.work, ask)

@@ -18,6 +18,7 @@ from . import implicit_tail, march_control as marching
 from .early_phase import SETTLED, STOPPED, Arcs, align, states_at
 from .event_flow import did_not_settle
 from .event_march import ACCEPTED, REJECTED, march
+from .frozen_field import group_forces
 from .geometry import Network
 from .implicit_tail import UNSEEN, Marched, joined, march_through, resume
 from .layout import Gates
@@ -36,6 +37,8 @@ again when asked for."""
 MOST_ARCS = 256
 """States kept of the early phase, whose arcs are exact anyway, and of a march whose states are
 saved elsewhere."""
+NOISE = 1e-14
+"""Rounding of a force, relative to the forces of the start."""
 TIGHTEST = 1e-12
 """The least tolerance a step is asked for."""
 PER_STEP = 0.1
@@ -69,6 +72,12 @@ class Setting:
         return max(PER_STEP * self.rtol, TIGHTEST)
 
     @cached_property
+    def noise(self) -> float:
+        """The rounding of a force, the same wherever a march begins."""
+        forces = group_forces(self.residual[self.net.samples], self.net.geometry)
+        return NOISE * float(np.max(np.abs(forces), initial=0.0))
+
+    @cached_property
     def thresholds(self) -> tuple[float, float, float]:
         """Σ(h − y)² at which the flow has converged, the speed at which it stands still, and
         log‖v‖² of a negligible neuron."""
@@ -96,6 +105,7 @@ class EventRun:
 
     net: Network
     per_step: float
+    noise: float
     rtol: float
     early: Early | None
     t_early: float
@@ -151,6 +161,7 @@ class EventRun:
             t0=float(kept.times[i]),
             t1=t,
             rtol=self.per_step,
+            noise=self.noise,
             step=float(kept.steps[i]),
             goal=-1.0,
             still=-1.0,
@@ -223,6 +234,7 @@ def run_events(
     return EventRun(
         net=net,
         per_step=setting.per_step,
+        noise=setting.noise,
         rtol=setting.rtol,
         early=begun.early,
         t_early=begun.t if before is None else before.t_early,
@@ -312,6 +324,7 @@ def _asked(
         t0=begun.t,
         t1=t1,
         rtol=share * setting.per_step,
+        noise=setting.noise,
         step=0.0,
         goal=share**2 * goal - setting.net.data.idle_square,
         still=share * still,

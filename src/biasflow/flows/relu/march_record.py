@@ -20,6 +20,7 @@ class Request(NamedTuple):
     t0: float
     t1: float
     rtol: float
+    noise: float  # rounding of a force
     step: float  # first step, zero for automatic
     goal: float
     still: float
