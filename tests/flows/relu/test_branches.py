@@ -134,6 +134,24 @@ def test_rounding_does_not_choose_among_the_ways_from_zero():
         assert off <= flow.error[-1] + best.error[-1] < 10 * rtol
 
 
+def test_the_error_knows_when_zero_is_passed():
+    """The time of the moment has an error of its own, which the weights after it have, too."""
+    rng = np.random.default_rng([3, 99])
+    n, d, m = (int(rng.integers(*ends)) for ends in ((3, 8), (2, 4), (2, 7)))
+    ds = bf.Dataset(rng.standard_normal((n, d)), rng.standard_normal(n))
+    start = bf.TwoLayer(m, d).init(float(10.0 ** rng.uniform(-2, 0)), key=3)
+    problem = bf.Problem(
+        bf.TwoLayer(m, d),
+        ds,
+        bf.SquareLoss("half"),
+        start._replace(a=start.a * rng.uniform(1, 4, m)),
+    )
+    flow, best = (bf.gradient_flow(problem, t1=60.0, rtol=rtol) for rtol in (1e-7, 1e-9))
+    assert flow.stats["branches"] and not best.unique
+    off = max(np.max(np.abs(a - b)) for a, b in zip(flow.final, best.final, strict=True))
+    assert off <= flow.error[-1] + best.error[-1] < 1e-6
+
+
 def test_every_way_from_zero_is_taken_as_far_as_it_is_asked_for():
     """The neuron leaves zero along a ray, another one each way."""
     problem, rays = drawn(26), []

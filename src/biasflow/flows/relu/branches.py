@@ -29,9 +29,6 @@ NO_PUSH = 1e-9
 MOST_KINKS = 8
 """Kinks that push away up to which all their ways are tried; of more, those where all but one do as
 the flow does."""
-NEAR = 10.0
-"""Time between events that come together, in units of the tolerance of the flow and of the time
-itself; and how near zero what passes it is there."""
 DIRECTIONS_TRIED = 512
 """Directions in which the sides of several kinks are looked for."""
 
@@ -71,6 +68,12 @@ class Ways(NamedTuple):
     @property
     def several(self) -> bool:
         return len(self.rows) > 1 or self.rests
+
+
+def near_for(rtol: float) -> float:
+    """Up to how far apart, in units of the time, events come together; and how near zero what
+    passes it is. Inside of a step its states are of one order less than at its ends."""
+    return float(10 * rtol**0.8)
 
 
 def ways_on(
@@ -213,7 +216,7 @@ def moments_after(problem: Problem, net: Network, run: Any, after: float) -> lis
     neurons only."""
     if net.invariants.balanced or not net.invariants.sign.any():
         return []
-    moments, near = [], NEAR * run.rtol
+    moments, near = [], near_for(run.rtol)
     rows = run.rows[net.invariants.sign[run.rows[:, 1].astype(int)] != 0]
     for j in np.unique(rows[:, 1].astype(int)):
         mine, row, last = rows[rows[:, 1] == j], net.gates[j].copy(), after
@@ -323,7 +326,7 @@ def along_branches(
         else:
             turns = (*turns, Turn(moment.time, moment.j, moment.ways.rows[way]))
         run = integrate(net, turns)
-        together = moment.time * (1 + NEAR * run.rtol)
+        together = moment.time * (1 + near_for(run.rtol))
         met = [
             *met[:k],
             *(other for other in met[k:] if other.time <= together),

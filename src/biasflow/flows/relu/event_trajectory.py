@@ -17,7 +17,7 @@ from ..._numerics.interrupts import still_saved
 from ...errors import ScaleError
 from ...models import TwoLayerParams
 from . import march_control as marching
-from .branches import NEAR, Branch, Turn, along_branches
+from .branches import Branch, Turn, along_branches, near_for
 from .event_flow import gate_events, integrate_events
 from .event_march import ACCEPTED
 from .event_runs import NEGLIGIBLE, Checked, EventRun, Setting, check_events, run_events
@@ -85,7 +85,7 @@ def integrate(
             run, net, turns, met, check, seconds = before
             if goes_on(RESULTS[run.code], run.t_end, request.t1):
                 # later than the cut, and no event of the last moment
-                after = run.marched.time / (1 + NEAR * run.rtol)
+                after = run.marched.time / (1 + near_for(run.rtol))
                 after = max(after, met[-1].time if met else after)
                 further = partial(follow, before=run)
                 run, _, turns, new = along_branches(further, problem, net, (), turns, after)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.integrate import Radau
 
 from ..._core.arguments import Array
-from .branches import Turn
+from .branches import Turn, near_for
 from .event_march import ACCEPTED, COUNTS, KEPT, REJECTED, SAVED, march
 from .frozen_field import FrozenField
 from .geometry import Network
@@ -45,9 +45,6 @@ FOREVER = 1e300
 SLOWER = 0.1
 """Speed, in units of one at which the flow was not shown to stand still, at which that is asked
 again."""
-AT_ONCE = 100.0
-"""Time between changes of gates that come together, in units of the tolerance of a step and of the
-time itself."""
 TINY = float(np.finfo(float).tiny)
 UNSEEN = 6
 """Why a march ended, beside the reasons of `march`: it stands still only because rounding hides
@@ -166,12 +163,15 @@ def march_through(
     turns: tuple[Turn, ...],
     judge: Judge,
 ) -> Marched:
-    """As `march_on`, gates being given where turns are."""
+    """As `march_on`, gates being given where turns are, at times of this run: its error has
+    theirs, too."""
     if not turns:
         return march_on(net, Y, gates, fresh, ask, most, judge)
     stretches: list[Marched] = []
     done = 0
     for turn in (*turns, None):
+        if turn is not None:
+            turn = _own(net, Y, gates, fresh, ask, most, turn, judge)
         until = ask.t1 if turn is None else min(turn.time, ask.t1)
         part = ask._replace(t1=until, times=ask.times[done:])
         stretches.append(march_on(net, Y, gates, fresh, part, most, judge))
@@ -187,10 +187,28 @@ def march_through(
     return joined(stretches)
 
 
+def _own(
+    net: Network,
+    Y: Array,
+    gates: Gates,
+    fresh: bool,
+    ask: Request,
+    most: int,
+    turn: Turn,
+    judge: Judge,
+) -> Turn:
+    """The turn at the time at which this run, going on from here, meets it."""
+    apart = near_for(100 * ask.rtol) * turn.time
+    part = ask._replace(t1=min(turn.time + apart, ask.t1), times=ask.times[:0])
+    rows = march_on(net, Y.copy(), gates.copy(), fresh, part, most, judge).rows
+    met = rows[(rows[:, 1] == turn.j) & (rows[:, 0] >= turn.time - apart), 0]
+    return turn._replace(time=float(met[0])) if met.size else turn
+
+
 def _turned(gates: Gates, turn: Turn, rows: Array, rtol: float) -> Array:
     """The changes of gates with those of a turn in place of what its neuron did just before, on its
     own way; the gates are given to it."""
-    late = (rows[:, 1] == turn.j) & (rows[:, 0] > turn.time * (1 - AT_ONCE * rtol))
+    late = (rows[:, 1] == turn.j) & (rows[:, 0] > turn.time * (1 - near_for(100 * rtol)))
     row = gates[turn.j].copy()
     for _, _, g, before, _ in rows[late][::-1]:
         row[int(g)] = int(before)

@@ -96,7 +96,7 @@ def halved(h: float, t: float, mesh: Array, cell: int) -> tuple[float, int]:
     if cell + 1 >= mesh.size:
         return h, cell
     left = mesh[cell + 1] - t
-    pieces = (
-        1.0 if cell < 0 else math.ceil((1 - SLIVER) * left / (HALF * (mesh[cell + 1] - mesh[cell])))
-    )
-    return smaller(h, left / pieces), cell
+    width = mesh[cell + 1] - mesh[cell] if cell >= 0 else 0.0
+    # a cell far shorter than the sliver before it takes one
+    whole = HALF * left <= width and (1 - SLIVER) * left > HALF * width
+    return smaller(h, HALF * left if whole else left), cell
