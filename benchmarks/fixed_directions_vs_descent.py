@@ -111,14 +111,14 @@ def timed(problem: Any, method: str, rtol: float, times: Any = None) -> tuple[fl
 def kernel(problem: Any, rtol: float, times: Any) -> Any:
     """The compiled integrator and what it is called with."""
     import biasflow as bf
-    from biasflow._numerics.deadlines import never
+    from biasflow._numerics.interrupts import stop_flag
     from biasflow._numerics.flow_frame import FlowRequest
     from biasflow._numerics.rosenbrock import Progress
     from biasflow.flows.mirror.compiled_flow import prepared
     from biasflow.flows.mirror.compiled_march import march
 
     request = FlowRequest.read(None, rtol, times)
-    flow, controls, _ = prepared(bf.models.mirror(problem), 1.0, request, never())
+    flow, controls, _ = prepared(bf.models.mirror(problem), 1.0, request, stop_flag())
     some = controls._replace(most_steps=len(flow.times) - 1)
     return march, (flow, some, Progress(0.0, 0.0))
 

@@ -76,7 +76,7 @@ class March:
 
 def calm_step_seconds(run: Any, runs: int = 10) -> float:
     """Seconds of a step without an event: the longest stretch between two gate changes, again."""
-    from biasflow._numerics.deadlines import never
+    from biasflow._numerics.interrupts import stop_flag
     from biasflow.flows.relu.event_march import march
     from biasflow.flows.relu.march_record import Request
 
@@ -96,6 +96,7 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
             float(inside[i]),
             float(end),
             run.per_step,
+            run.marched.noise,
             float(run.marched.kept.steps[i]),
             -1.0,
             -1.0,
@@ -103,7 +104,7 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
             10_000,
             nothing,
             1,
-            never(),
+            stop_flag(),
             np.zeros(3),
             nothing,
         )
@@ -116,16 +117,16 @@ def calm_step_seconds(run: Any, runs: int = 10) -> float:
 def against_floor(problem: Any, t1: float, rtol: float, peak: float) -> list[str]:
     """Steps, gate changes, µs for each, their floor at this many operations a second, and the
     ratios to it."""
-    from biasflow._numerics.deadlines import never
+    from biasflow._numerics.interrupts import stop_flag
     from biasflow.flows.relu.event_runs import Setting, run_events
     from biasflow.flows.relu.geometry import network
 
     net = network(problem)
     residual = problem.model(problem.first_state, problem.data.X) - problem.data.y
     setting = Setting(problem, net, rtol, residual)
-    run = run_events(setting, net, t1, None, never())
+    run = run_events(setting, net, t1, None, stop_flag())
     with March() as clock:
-        run_events(setting, net, t1, np.array([t1]), never())
+        run_events(setting, net, t1, np.array([t1]), stop_flag())
     calm, (m, G), r = calm_step_seconds(run), net.gates.shape, net.start.shape[1] - 2
     changes = len(run.rows) - int(run.counts["early_events"])
     each = max(clock.seconds - clock.steps * calm, 0.0) / max(changes, 1)

@@ -76,7 +76,7 @@ def test_what_is_given_replaces_the_preset():
     spec = parse_spec(
         {"function": "W/fig2", "preset": "quick", "axes": {"d": [50, 60]}, "settings": {"seed": 1}}
     )
-    assert spec.grid.axes == {"depth": (2, 3, 5), "n": (50, 60, 70, 80, 120), "d": (50, 60)}
+    assert spec.grid.axes == {"depth": (2, 3, 5, 10), "n": (50, 60, 70, 80, 120), "d": (50, 60)}
     assert spec.grid.settings == {"sparsity": 5, "noise_var": 0.01, "seed": 1}
 
 
