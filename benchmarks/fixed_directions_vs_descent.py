@@ -111,8 +111,8 @@ def timed(problem: Any, method: str, rtol: float, times: Any = None) -> tuple[fl
 def kernel(problem: Any, rtol: float, times: Any) -> Any:
     """The compiled integrator and what it is called with."""
     import biasflow as bf
-    from biasflow._numerics.interrupts import stop_flag
     from biasflow._numerics.flow_frame import FlowRequest
+    from biasflow._numerics.interrupts import stop_flag
     from biasflow._numerics.rosenbrock import Progress
     from biasflow.flows.mirror.compiled_flow import prepared
     from biasflow.flows.mirror.compiled_march import march

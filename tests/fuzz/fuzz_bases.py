@@ -55,4 +55,5 @@ RECORDS = {
 """Public names without a call of their own to fuzz: records and abstract classes, the loss of image
 classifiers, engines that start processes, stores."""
 NOT_FUZZED = {"falsify", "progress", "transition_scale"}
-"""Searches that start processes, and the switch of the progress line; their own tests look at them."""
+"""Searches that start processes, and the switch of the progress line: their own tests look at
+them."""
