@@ -18,7 +18,8 @@ def add(x, y):
 
 def tell():
     total = announced("adding", add, 1.0, 2.0)
-    print(total, sum(add.stats.cache_hits.values()), sum(add.stats.cache_misses.values()))
+    stats = add.__wrapped__.stats
+    print(total, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 LOADED, COMPILED = "3.0 1 0", "3.0 0 1"
 

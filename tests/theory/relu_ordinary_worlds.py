@@ -46,7 +46,7 @@ def logistic(patch):
 def along_pull(problem):
     """Neurons that end along D_±, as on inputs of one length."""
     s = Setting(problem)
-    found = course._predicted(s)
+    found = course.saddle_limit(s.problem.data, s.unit)
     a, W = found.value.a.copy(), found.value.W.copy()
     for cluster in s.clusters:
         W[cluster.neurons] = np.abs(a[cluster.neurons])[:, None] * cluster.direction
