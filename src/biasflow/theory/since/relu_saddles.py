@@ -353,7 +353,10 @@ def alignment_problem(key: int) -> Problem:
         rng = np.random.default_rng((83, key, draw))
         data = Dataset(rng.standard_normal((5, d)), rng.standard_normal(5))
         problem = Problem(model, data, SquareLoss("half-mean"), model.init(1.0, key=key))
-        if _listable(Evidence(problem)) is None and np.sum(listed(problem).attracts > 0) > 1:
+        if (
+            _listable(Evidence(problem, time_s=RECORDED_S)) is None
+            and np.sum(listed(problem).attracts > 0) > 1
+        ):
             break
     return problem
 
@@ -367,7 +370,10 @@ def saddle_problem(key: int) -> Problem:
         model = TwoLayer(8, d)
         start = model.init(1.0, key=100 * key + draw)
         problem = Problem(model, data, SquareLoss("half-mean"), start)
-        if _one_path(Evidence(problem)) is None and len(path_of(problem, RECORDED_S).saddles) > 2:
+        if (
+            _one_path(Evidence(problem, time_s=RECORDED_S)) is None
+            and len(path_of(problem, RECORDED_S).saddles) > 2
+        ):
             break
     return problem
 
