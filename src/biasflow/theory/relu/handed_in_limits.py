@@ -27,20 +27,57 @@ SUMMED = "h and ‖θ‖² summed over neurons"
 
 
 def of_vanishing_scale(evidence: Evidence, limit: Limit[TwoLayerParams]) -> tuple[Check, ...]:
-    """θ* is balanced, interpolates with the least norm, and the flow ends near it, one neuron of θ*
-    for each of the problem's."""
-    best = _network(limit, evidence.network.model.width)
+    """θ* is balanced, interpolates with the least norm, and is the function near which the flow
+    ends; in which neurons its mass lies, and in how many, is left open."""
+    best, course = _network(limit), Course(evidence)
     size = float(np.sqrt(squared_norm(best)))
     apart = np.abs(np.abs(best.a) - np.linalg.norm(best.W, axis=1))
     balance = Check(
         "largest ||a_j| − ‖w_j‖|/‖θ*‖ of the limit given",
-        float(np.max(apart)) / size if size > 0 else 0.0,
+        float(np.max(apart, initial=0.0)) / size if size > 0 else 0.0,
         "==",
         0.0,
         QUOTIENT_ERROR,
         witness=SUMMED,
     )
-    return (balance, *limit_checks(Course(evidence), best))
+    return (balance, _same_sums(course, best), *_least(course, best))
+
+
+def _same_sums(course: Course, best: TwoLayerParams) -> Check:
+    """Σ a_jw_j over the neurons of each sign, which is what a network with two directions is."""
+    s, end = course.setting, course.flow.final
+
+    def apart(network: TwoLayerParams) -> float:
+        return sum(
+            float(
+                np.linalg.norm(
+                    network.a[cluster.neurons] @ network.W[cluster.neurons]
+                    - np.where(cluster.sign * best.a > 0, best.a, 0.0) @ best.W
+                )
+            )
+            for cluster in s.clusters
+        ) / float(s.least_norm)
+
+    error, kept = _end_error(course)
+    return Check(
+        "Σ a_jw_j over the clusters: ‖flow − θ*‖ over ‖θ∞‖²",
+        apart(end),
+        "==",
+        0.0,
+        2 * (error + course.idle + kept),
+        null=apart(s.start),
+        **course.notes,
+    )
+
+
+def _end_error(course: Course) -> tuple[float, float]:
+    """Relative to ‖θ∞‖: the error of the flow's end, and what w(0) keeps across D_±, which moves
+    |a|."""
+    s, end = course.setting, course.flow.final
+    size = float(np.sqrt(s.least_norm))
+    error = float(course.flow.error[-1]) * np.sqrt(len(end.a) * (1 + s.X.shape[1])) / size
+    inside = np.concatenate([cluster.neurons for cluster in s.clusters])
+    return error + NORM_ERROR, 2 * float(np.sqrt(squared_norm(only(s.start, inside)))) / size
 
 
 def limit_checks(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
@@ -50,9 +87,7 @@ def limit_checks(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
     size = float(np.sqrt(s.least_norm))
     inside = np.concatenate([cluster.neurons for cluster in s.clusters])
     rest = np.setdiff1d(np.arange(len(end.a)), inside)
-    error = (
-        float(course.flow.error[-1]) * np.sqrt(len(end.a) * (1 + s.X.shape[1])) / size + NORM_ERROR
-    )
+    error, kept = _end_error(course)
     equal = TwoLayerParams(best.a.copy(), best.W.copy())
     for cluster in s.clusters:
         share = np.sqrt(cluster.capacity / cluster.neurons.size)
@@ -61,13 +96,10 @@ def limit_checks(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
             share * cluster.target,
         )
     found, null = (distance(only(end, inside), only(each, inside)) / size for each in (best, equal))
-    # what of w(0) is across D_± stays, and moves |a|
-    kept = 2 * float(np.sqrt(squared_norm(only(s.start, inside)))) / size
     idle, allowed = (
         distance(only(end, rest), only(best, rest)),
         np.sqrt(2) * float(np.linalg.norm(s.idle_sizes(course.offsets))),
     )
-    misfit = float(np.max(np.abs(s.problem.model(best, s.X) - s.y)) / np.max(np.abs(s.y)))
     return (
         Check(
             "‖θ∞ − θ*‖/‖θ*‖ over the clusters",
@@ -88,6 +120,15 @@ def limit_checks(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
             exponent=s.slowest,
             **course.notes,
         ),
+        *_least(course, best),
+    )
+
+
+def _least(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
+    """θ* interpolates with the least norm."""
+    s = course.setting
+    misfit = np.maximum(s.X @ best.W.T, 0.0) @ best.a - s.y
+    return (
         Check(
             "‖θ*‖² over 2n(‖D_+‖ + ‖D_−‖)",
             squared_norm(best) / s.least_norm,
@@ -98,7 +139,7 @@ def limit_checks(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
         ),
         Check(
             "largest |h(x_k) − y_k| of θ* over max|y|",
-            misfit,
+            float(np.max(np.abs(misfit)) / np.max(np.abs(s.y))),
             "==",
             0.0,
             QUOTIENT_ERROR,
@@ -110,7 +151,7 @@ def limit_checks(course: Course, best: TwoLayerParams) -> tuple[Check, ...]:
 def of_least_norm(evidence: Evidence, limit: Limit[TwoLayerParams]) -> tuple[Check, ...]:
     """The network given interpolates, and its norm is the least, between certified bounds; it may
     have any number of neurons."""
-    data, found = evidence.network.data, _network(limit, None)
+    data, found = evidence.network.data, _network(limit)
     best = need(min_norm_interpolator(data.X, data.y, time_s=evidence.time_left / 4))
     least, gap = squared_norm(best.value), max(best.certificate.gap, 0.0)
     misfit = np.maximum(data.X @ found.W.T, 0.0) @ found.a - data.y
@@ -135,15 +176,11 @@ def of_least_norm(evidence: Evidence, limit: Limit[TwoLayerParams]) -> tuple[Che
     )
 
 
-def _network(limit: Limit[TwoLayerParams], width: int | None) -> TwoLayerParams:
-    """The network that was handed in; of so many neurons where that is said."""
+def _network(limit: Limit[TwoLayerParams]) -> TwoLayerParams:
+    """The network that was handed in, of any number of neurons."""
     found = limit.value
     if not isinstance(found, TwoLayerParams):
         raise Unmeasured(f"expected a network, TwoLayerParams(a, W), found {type(found).__name__}")
-    if width is not None and len(found.a) != width:
-        raise Unmeasured(
-            f"expected {width} neurons, one for each of the problem's, found {len(found.a)}"
-        )
     return TwoLayerParams(np.asarray(found.a, dtype=float), np.asarray(found.W, dtype=float))
 
 
