@@ -95,3 +95,15 @@ def test_a_problem_stands_alone():
     problem = _problem(bf.DiagonalNetwork(2), HALF)
     with pytest.raises(bf.errors.InputError, match="give it alone"):
         bf.limit(problem, DATA)
+
+
+def test_a_projection_keeps_its_time():
+    rng = np.random.default_rng(0)
+    data = bf.Dataset(rng.standard_normal((150, 1000)), rng.standard_normal(150))
+    potential = bf.potentials.Hypentropy(1e-8)
+    for problem in (
+        bf.Problem(bf.DiagonalNetwork(4), data, bf.SquareLoss(), scale=1e-3),
+        bf.MirrorProblem(potential, data.X, data.y),
+    ):
+        with pytest.raises(bf.errors.ConvergenceError, match="raise time_s"):
+            bf.limit(problem, time_s=1e-4)

@@ -14,8 +14,11 @@ from .._core.problems import Dataset, MirrorProblem, Problem, dataset
 from .._core.progress import doing
 from .._core.results import Limit
 from .._core.trees import leaves
+from .._numerics.deadlines import Deadline
 from ..errors import InputError, RefusedError
-from ..limits import bregman_projection, f1_max_margin, l1_max_margin, mirror_limit
+from ..limits import f1_max_margin, l1_max_margin
+from ..limits.minimisers import limit_among_minimisers
+from ..limits.projection import projection_onto
 from ..losses import Loss, MarginLoss, SmoothMargin, SquareLoss, needs_square
 from ..models import (
     DiagonalNetwork,
@@ -79,8 +82,8 @@ def limit(
         For models with a mirror form: α, the model's own start at that size, or its logarithm,
         which may be below float range.
     time_s : float
-        Seconds for the largest margin in F1, whose bracket is what they allow; the others take none
-        of them.
+        Seconds. The bracket of a largest margin is what they allow; a projection that takes longer
+        raises a `ConvergenceError`.
 
     Returns
     -------
@@ -110,12 +113,14 @@ def limit(
         if isinstance(problem, TwoLayer | SignedTwoLayer) and start is not None:
             problem = Problem(problem, given, SquareLoss() if loss is None else loss, start)
         else:
-            found = _projected(problem, given, loss, start, scale, log_scale)
+            found = _projected(problem, given, loss, time_s, start, scale, log_scale)
             return dataclasses.replace(found, source=_theorems(problem))
     elif any(given is not None for given in (data, loss, start, scale, log_scale)):
         raise InputError("limit: a problem has its data, loss and start; give it alone")
     if isinstance(problem, MirrorProblem):
-        found = mirror_limit(problem.potential, problem.X, problem.y, problem.beta0)
+        found = limit_among_minimisers(
+            problem.potential, problem.X, problem.y, problem.beta0, Deadline(time_s)
+        )
         return dataclasses.replace(found, source=BOUNDARY)
     instance("problem", problem, (Problem, MirrorProblem, Model))
     return _of_networks(problem, time_s)
@@ -135,7 +140,7 @@ def _of_networks(problem: Problem, time_s: float) -> Limit[Any]:
     if isinstance(loss, SquareLoss):
         if isinstance(model, TwoLayer) and not model.negative_slope:
             return dataclasses.replace(saddle_limit(data, problem.start), source=VANISHING)
-        found = _projected(model, data, loss, problem.start)
+        found = _projected(model, data, loss, time_s, problem.start)
         return dataclasses.replace(found, source=_theorems(model))
     if (
         isinstance(loss, MarginLoss | SmoothMargin)
@@ -189,6 +194,7 @@ def _projected(
     model: Model,
     data: Dataset,
     loss: Any,
+    time_s: float,
     start: Any,
     scale: ArrayLike | None = None,
     log_scale: ArrayLike | None = None,
@@ -208,13 +214,15 @@ def _projected(
     if not isinstance(model, MirrorModel):
         raise RefusedError(f"limit: {no_mirror_form(model)}; {KNOWN}")
     if start is None:
-        found = bregman_projection(
-            model.potential(scale=scale, log_scale=log_scale), model.features(data.X), data.y
+        potential = model.potential(scale=scale, log_scale=log_scale)
+        found = projection_onto(
+            potential, model.features(data.X), data.y, None, deadline=Deadline(time_s)
         )
         return dataclasses.replace(found, predictor=model.predictions_of)
     form = model.mirror_form(model.checked(start, data.d), loss, data.n)
     if isinstance(form, str):
         raise RefusedError(f"limit: {form}")
     _, potential = form.potential.unscaled()
-    found = bregman_projection(potential, model.features(data.X), data.y, form.beta0)
+    X, deadline = model.features(data.X), Deadline(time_s)
+    found = projection_onto(potential, X, data.y, form.beta0, deadline=deadline)
     return dataclasses.replace(found, predictor=model.predictions_of)

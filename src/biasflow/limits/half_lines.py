@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from .._core.arguments import Array, Mask
+from .._numerics.interrupts import apart
 from ..errors import ConvergenceError, InfeasibleError
 
 SEPARATION = 1e-7
@@ -39,7 +40,8 @@ def forced_zeros(X: Array, y: Array, signs: Array) -> Mask:
     inequality[np.arange(k), d + np.arange(k)] = 1.0
     cost = np.concatenate([np.zeros(d), -np.ones(k), [0.0]])
     bounds = [(None, None)] * d + [(0, 1)] * k + [(1, None)]
-    solution = linprog(
+    solution = apart(
+        linprog,
         cost,
         A_ub=inequality,
         b_ub=np.zeros(k),
@@ -84,7 +86,8 @@ def _infeasible(X: Array, y: Array, signs: Array, scaled: Array, rows: Array) ->
     ≤ 1, in those units."""
     free, confined = signs == 0, np.flatnonzero(signs)
     inner, target = scaled[:, :-1], scaled[:, -1]
-    solution = linprog(
+    solution = apart(
+        linprog,
         -target,
         A_ub=(inner[:, confined] * signs[confined]).T,
         b_ub=np.zeros(confined.size),

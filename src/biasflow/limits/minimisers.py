@@ -11,11 +11,12 @@ from scipy.optimize import lsq_linear
 
 from .._core.arguments import Array, Index, instance, label_size, system, vector
 from .._core.results import Certificate, Limit
+from .._numerics.deadlines import Deadline
 from ..errors import InconsistentError, InfeasibleError
 from ..potentials.potential import Potential
 from .half_lines import forced_zeros
 from .newton import origin_at
-from .projection import bregman_projection, projection_onto, wall_divergence
+from .projection import projection_onto, wall_divergence
 
 ROUNDED = 32 * float(np.finfo(float).eps)
 """Of the divergence at a wall, relative."""
@@ -57,16 +58,27 @@ def mirror_limit(
     >>> print(found.value.round(6), round(found.stats["infimum"], 6))
     [0.4 0.8] 1.0
     """
+    return limit_among_minimisers(potential, X, y, beta0)
+
+
+def limit_among_minimisers(
+    potential: Potential,
+    X: ArrayLike,
+    y: ArrayLike,
+    beta0: ArrayLike | None,
+    deadline: Deadline | None = None,
+) -> Limit[Array]:
+    """`mirror_limit`, until the deadline."""
     instance("potential", potential, Potential)
     X, y = system(X, y)
     start = None if beta0 is None else vector("beta0", beta0, X.shape[1])
     potential = potential if start is None else potential.oriented(start)
     try:
-        found = bregman_projection(potential, X, y, start)
+        found = projection_onto(potential, X, y, start, deadline=deadline)
         fit = y
     except (InconsistentError, InfeasibleError):
         fit, wall = least_squares_fit(X, y, potential.half_lines(X.shape[1]))
-        found = _inside(potential, X, y, fit, start, wall)
+        found = _inside(potential, X, y, fit, start, wall, deadline)
     residual = float(np.max(np.abs(X @ found.value - fit))) / label_size(y)
     stats = {
         **found.stats,
@@ -105,7 +117,13 @@ def least_squares_fit(X: Array, y: Array, signs: Array) -> tuple[Array, Index]:
 
 
 def _inside(
-    potential: Potential, X: Array, y: Array, fit: Array, start: Array | None, wall: Index
+    potential: Potential,
+    X: Array,
+    y: Array,
+    fit: Array,
+    start: Array | None,
+    wall: Index,
+    deadline: Deadline | None,
 ) -> Limit[Array]:
     """The projection onto Xβ = ŷ with the pushed coordinates at zero."""
     d = X.shape[1]
@@ -121,7 +139,12 @@ def _inside(
             {"nu": np.zeros(len(fit)), "boundary": wall},
         )
     part = projection_onto(
-        potential.restricted(kept), X[:, kept], fit, None if start is None else start[kept], y
+        potential.restricted(kept),
+        X[:, kept],
+        fit,
+        None if start is None else start[kept],
+        y,
+        deadline,
     )
     value[kept] = part.value
     bounds = (

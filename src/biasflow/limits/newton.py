@@ -18,6 +18,8 @@ import numpy as np
 import scipy.linalg as sl
 
 from .._core.arguments import Array
+from .._numerics.deadlines import Deadline
+from ..errors import ConvergenceError
 from ..potentials.potential import MirrorPoint, Potential
 
 REVIVAL = 0.3
@@ -90,6 +92,7 @@ def project(
     y: Array,
     beta0: Array | None,
     tol: float,
+    deadline: Deadline | None = None,
     max_iterations: int = 3000,
 ) -> NewtonSolution:
     """Solve for the Bregman projection from a cold start, lowering the floor under the scales as
@@ -113,7 +116,7 @@ def project(
         origin = origin_at(current, beta0, d)
         start = NewtonState(origin, np.zeros(d), np.zeros(X.shape[0]), np.inf, np.inf)
         state, count, converged = _newton(
-            current, X, y, start, ROUGH if floor > lowest else tol, 60, least
+            current, X, y, start, ROUGH if floor > lowest else tol, 60, least, deadline
         )
         used += count
         if not converged and (floor > _log_size(X, y, beta0) + FIRST_FLOOR or not finite.size):
@@ -125,7 +128,7 @@ def project(
             return NewtonSolution(state, used, False)
         jump = _transfer(potential, state, origin_at(potential, beta0, d).minus(origin))
         if _settled(state, jump):
-            state, count, converged = _newton(current, X, y, state, tol, 40, least)
+            state, count, converged = _newton(current, X, y, state, tol, 40, least, deadline)
             final = _transfer(potential, state, origin_at(potential, beta0, d).minus(origin))
             return NewtonSolution(replace(final, misfit=np.zeros(d)), used + count, converged)
         target = max(lowest, floor - min(drop, potential.stride))
@@ -134,7 +137,7 @@ def project(
         moved = _transfer(lowered, state, new_origin.minus(origin))
         last = target <= lowest
         trial, count, converged = _newton(
-            lowered, X, y, moved, tol if last else ROUGH, 40 if last else 10, least
+            lowered, X, y, moved, tol if last else ROUGH, 40 if last else 10, least, deadline
         )
         used += count
         if not converged:
@@ -153,6 +156,7 @@ def _newton(
     tol: float,
     limit: int,
     least: float,
+    deadline: Deadline | None,
 ) -> tuple[NewtonState, int, bool]:
     point, misfit, nu = start.point, start.misfit, start.nu
     state, before = start, np.inf
@@ -180,6 +184,11 @@ def _newton(
             return state, k, True
         if k == limit:
             break
+        if deadline is not None and deadline.over():
+            raise ConvergenceError(
+                f"projection: stopped after {deadline.seconds:g} s with residual "
+                f"{state.residual:.2e}; raise time_s"
+            )
         before = now
         top = float(np.max(weight))
         step = solve_gram(weighted_gram(X, weight / top), (residual - X @ (weight * misfit)) / top)

@@ -18,6 +18,7 @@ from .._core.arguments import (
 )
 from .._core.progress import doing
 from .._core.results import Certificate, Limit
+from .._numerics.deadlines import Deadline
 from ..errors import ConvergenceError, InfeasibleError
 from ..potentials import ScaledPotential
 from ..potentials.potential import MirrorPoint, Potential
@@ -97,10 +98,11 @@ def projection_onto(
     y: ArrayLike,
     beta0: ArrayLike | None,
     source: Array | None = None,
+    deadline: Deadline | None = None,
 ) -> Limit[Array]:
-    """`bregman_projection`; source: where y is the least-squares fit of other labels, these: the
-    bracket is for their own fit then, where the rank of X is settled and no coordinate is forced to
-    zero."""
+    """`bregman_projection`, until the deadline; source: where y is the least-squares fit of other
+    labels, these: the bracket is for their own fit then, where the rank of X is settled and no
+    coordinate is forced to zero."""
     instance("potential", potential, Potential)
     # c·φ has the same projection, and c times the divergence and ν
     potential, unit = _without_unit(potential)
@@ -127,7 +129,12 @@ def projection_onto(
         else (potential, constraints.basis)
     )
     solution = project(
-        inner, basis, constraints.target, None if start is None else start[inside], TOLERANCE
+        inner,
+        basis,
+        constraints.target,
+        None if start is None else start[inside],
+        TOLERANCE,
+        deadline,
     )
     beta = np.zeros(d)
     beta[inside] = solution.state.point.beta

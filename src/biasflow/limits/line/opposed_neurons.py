@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from ..._core.arguments import Array, Index
+from ..._numerics.interrupts import apart
 from ...errors import ConvergenceError
 from .line_proofs import Kink, Multipliers
 from .line_samples import LineSamples
@@ -179,7 +180,8 @@ def _coordinates(samples: LineSamples) -> list[Fraction]:
 def _solved(columns: sp.spmatrix, target: Array, deadline: float) -> tuple[Array, Array]:
     """min Σ|c| subject to columns·c = target: c, and the multipliers."""
     k = columns.shape[1]
-    found = linprog(
+    found = apart(
+        linprog,
         np.ones(2 * k),
         A_eq=sp.hstack([columns, -columns]),
         b_eq=target,

@@ -12,6 +12,7 @@ from ..._core.arguments import Array, label_size, length, positive_float, row_le
 from ..._core.facts import record_line
 from ..._core.former_names import renamed
 from ..._core.problems import Dataset, dataset
+from ..._numerics.interrupts import apart
 from ...errors import InputError
 from ...models import TwoLayerParams
 from .variation_norms import read_network
@@ -232,7 +233,8 @@ def _best_signs(network: _Network, columns: Array, on_kink: Array) -> Array | No
     ]
     cost, whole, upper = np.zeros(variables), np.zeros(variables), np.full(variables, np.inf)
     cost[residual], whole[choice], upper[choice] = 1.0, 1.0, 1.0
-    found = milp(
+    found = apart(
+        milp,
         cost,
         integrality=whole,
         bounds=Bounds(0.0, upper),
