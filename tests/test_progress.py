@@ -198,8 +198,8 @@ def test_it_steps_aside_for_bars_and_news(opened):
             wait()
             assert len(terminal.moments) == before
         wait()
-        progress.erase()
-        assert terminal.left == ""
+        progress.say("news")
+        assert terminal.left == "" and "biasflow: news\n" in terminal.getvalue()
     assert len(terminal.moments) > before + 1
 
 
@@ -226,6 +226,38 @@ def test_long_lines_lose_their_middle(opened, monkeypatch):
     line = terminal.lines[0]
     assert len(line) == progress.USUAL_COLUMNS - 1
     assert line.startswith("biasflow: aaa") and line.endswith("aaa · t = 1 (0 s)")
+
+
+def raising(text):
+    raise OSError("gone")
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [None, SimpleNamespace(write=str), SimpleNamespace(write=raising, isatty=lambda: True)],
+    ids=["none", "no terminal, no file", "gone"],
+)
+def test_calls_go_on_where_nothing_can_be_written(stream, opened, monkeypatch):
+    opened()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with doing("a flow"):
+        wait()
+        progress.say("news")
+
+
+def test_a_closed_stream_is_no_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    sys.stderr.close()  # isatty raises from here on
+    with doing("a flow"):
+        progress.say("news")
+
+
+def test_what_cannot_be_encoded_takes_one_column(opened):
+    terminal = opened()
+    terminal.__class__ = type("Ascii", (Terminal,), {"encoding": "ascii"})
+    with doing("α → 0"):
+        wait()
+    assert terminal.lines[0] == "biasflow: ? ? 0 (0 s)" and terminal.left == ""
 
 
 PROBLEM = """

@@ -78,7 +78,9 @@ def in_notebook() -> bool:
 
 def on_terminal() -> bool:
     """Whether errors go to a terminal."""
-    return sys.stderr is not None and sys.stderr.isatty()
+    with suppress(AttributeError, OSError, ValueError):  # none, closed, or no file
+        return bool(sys.stderr.isatty())
+    return False
 
 
 def is_seen() -> bool:
@@ -92,9 +94,10 @@ def plain_lines() -> None:
     _line.look_again()
 
 
-def erase() -> None:
-    """Make place for something else on stderr; the line comes back later."""
+def say(news: str) -> None:
+    """Write a line of its own on stderr; the other comes back later."""
     _line.erase()
+    _line.write(f"biasflow: {news}\n")
 
 
 def display_below_cell() -> Callable[[Any], None]:
@@ -288,23 +291,23 @@ class _Line:
                 self._below = display_below_cell()
             self._below(text)
         elif on_terminal():
-            text = _shortened(text, _columns() - 1)
+            text = _printable(_shortened(text, _columns() - 1))
             # the cursor stays at the left: what others print there goes over the line
-            self._write(f"\r{text}{' ' * (self._shown - len(text))}\r")
+            self.write(f"\r{text}{' ' * (self._shown - len(text))}\r")
             self._shown = len(text)
         else:
-            self._write(f"{text}\n")
+            self.write(f"{text}\n")
 
     def _wipe(self) -> None:
         if self._shown:
-            self._write(f"\r{' ' * self._shown}\r")
+            self.write(f"\r{' ' * self._shown}\r")
         if self._below is not None:
             self._below("")
         self._shown, self._below = 0, None
 
     @staticmethod
-    def _write(text: str) -> None:
-        if sys.stderr is not None:
+    def write(text: str) -> None:
+        with suppress(AttributeError, OSError, ValueError):  # none, closed, or nobody reads it
             sys.stderr.write(text)
             sys.stderr.flush()
 
@@ -324,9 +327,15 @@ def _in_doctest() -> bool:
 
 def _columns() -> int:
     """Of the terminal that errors go to."""
-    with suppress(OSError, ValueError):
+    with suppress(AttributeError, OSError, ValueError):
         return os.get_terminal_size(sys.stderr.fileno()).columns or USUAL_COLUMNS
     return USUAL_COLUMNS
+
+
+def _printable(text: str) -> str:
+    """The text as errors' encoding has it, of as many characters."""
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def _shortened(text: str, most: int) -> str:

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import importlib
 import os
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,7 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
-from .._core.progress import erase
+from .._core.progress import say
 from .deadlines import Deadline
 from .interrupts import apart, interrupted
 
@@ -193,7 +192,7 @@ def _locked(path: Path) -> IO[str] | None:
                 file.seek(0)
                 holder, asked = file.read().strip(), _asked.get()
                 kernels = path.name.partition("-")[0] if asked is None else asked.kernels
-                _say(f"waiting for process {holder}, which is compiling the {kernels} kernels")
+                say(f"waiting for process {holder}, which is compiling the {kernels} kernels")
             said = True
             if time.monotonic() > last:
                 file.close()
@@ -206,11 +205,6 @@ def _locked(path: Path) -> IO[str] | None:
         file.close()
         raise
     return file
-
-
-def _say(news: str) -> None:
-    erase()
-    print(f"biasflow: {news}", file=sys.stderr, flush=True)
 
 
 class _Asked:
@@ -238,9 +232,7 @@ class _Announcer(_Listener):
         asked = _asked.get()
         if asked is not None and not asked.said:
             asked.said = True
-            _say(
-                f"compiling the {asked.kernels} kernels; this takes up to a minute of a core, once"
-            )
+            say(f"compiling the {asked.kernels} kernels; this takes up to a minute of a core, once")
 
     def on_end(self, event: Any) -> None:
         pass
