@@ -233,7 +233,7 @@ def falsify(
         statement,
         lineage,
         problem,
-        verify(statement, problem, time_s=PROBLEM_SECONDS),
+        verify(statement, problem, time_s=min(PROBLEM_SECONDS, time_s)),
         {status: counts[status] for status in STATUSES if counts[status]},
         min(sharp) if sharp else None,
         float(np.mean(telling)) if telling else None,
