@@ -72,7 +72,7 @@ def hush(configuration, script):
     """Before a script is run: what is compiled on the way is no part of what it shows."""
     from biasflow._numerics import compilation
 
-    compilation._say = lambda words: None
+    compilation.say = lambda words: None
 
 
 def copy_scripts():

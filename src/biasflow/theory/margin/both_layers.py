@@ -15,7 +15,6 @@ from ..._core.trees import leaf_map
 from ..evidence import Evidence
 from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind
-from .handed_in_limits import of_f1_margin
 from .margin_examples import (
     any_population_problem,
     any_relu_problem,
@@ -39,6 +38,7 @@ from .margin_hypotheses import (
     SMALL_START,
     SMOOTH,
 )
+from .margin_limits import of_f1_margin
 from .raw import RawRun, log_norm, raw_flow
 from .trained import (
     ALONG,

@@ -12,9 +12,9 @@ from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..unmeasured import Unmeasured, need, part
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .handed_in_limits import of_f1_margin, of_f2_margin
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
+from .margin_limits import of_f1_margin, of_f2_margin
 from .margin_setting import LOOSE_GAP, inputs_of
 from .routes import activation_cells, circle_kernel, largest_gain
 

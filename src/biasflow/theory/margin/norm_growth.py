@@ -27,7 +27,6 @@ from ..fits import exponent_check
 from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .energy import MOMENTS, STEP as APART, Gaining
-from .handed_in_limits import of_f1_margin
 from .margin_examples import any_line_problem, line_problem
 from .margin_hypotheses import (
     DISTINCT,
@@ -41,6 +40,7 @@ from .margin_hypotheses import (
     SMALL_START,
     SMOOTH,
 )
+from .margin_limits import of_f1_margin
 from .trained import ALONG, CONVERGES, RTOL, Trained, trained
 
 SHARES = (0.12, 0.09, 0.06, 0.03)

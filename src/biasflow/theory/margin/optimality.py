@@ -23,9 +23,9 @@ from ...models import Particles, augmented
 from ..evidence import Evidence
 from ..unmeasured import Unmeasured, need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .handed_in_limits import margin_checks, mass_checks, measure_of
 from .margin_examples import any_interval_data, interval_data
 from .margin_hypotheses import DATA, INTERVALS, SEPARABLE, SIGNS
+from .margin_limits import margin_checks, mass_checks, measure_of
 from .margin_setting import LOOSE_GAP, inputs_of
 from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .populations import half_width

@@ -16,9 +16,9 @@ from ..evidence import Evidence
 from ..fits import exponent_check
 from ..unmeasured import need
 from ..verdicts import TELLING, Check, Claim, Kind, unknown_check
-from .handed_in_limits import of_f1_margin
 from .margin_examples import cluster_data, labelled_family
 from .margin_hypotheses import DATA, SEPARABLE, SIGNS
+from .margin_limits import of_f1_margin
 from .margin_setting import LOOSE_GAP, inputs_of
 from .margins import CELLS, PROVEN_GAP, SUM_ROUNDING, gain_of, measured_margins
 from .routes import circle_kernel

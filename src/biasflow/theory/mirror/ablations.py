@@ -30,7 +30,7 @@ from ..hypotheses import (
 )
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES
-from .handed_in_limits import of_this_flow
+from .limits_of_flows import of_this_flow
 from .local import constant_check, eigen_error, least_eigenvalue
 from .measured import EPS, SLOW_FLOW, Measured, exponential_check, farthest, measured, within_floats
 from .objectives import Objective, least_squares, logistic, objective_flow, squared_hinge

@@ -15,7 +15,7 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import ERROR_FACTOR, WITNESS_RTOL
 from .conditions import ATTAINED, MOVES, ONTO, START
-from .handed_in_limits import of_this_flow
+from .limits_of_flows import of_this_flow
 from .measured import AT_END, EPS, Measured, farthest, measured, membership_check, within_floats
 from .mirror_witness import primal_flow
 

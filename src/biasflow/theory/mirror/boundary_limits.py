@@ -17,7 +17,7 @@ from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import rival_checks
 from .conditions import MOVES, START
-from .handed_in_limits import of_this_flow
+from .limits_of_flows import of_this_flow
 from .measured import AT_END, EPS, Measured, within_floats
 
 PUSHED_SLOPE = 1e-6

@@ -20,7 +20,7 @@ from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .bias import nearest, room
 from .conditions import ATTAINED, MOVES, ONTO, START
-from .handed_in_limits import of_this_flow
+from .limits_of_flows import of_this_flow
 from .measured import (
     EPS,
     SLOW_FLOW,

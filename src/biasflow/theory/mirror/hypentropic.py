@@ -19,7 +19,7 @@ from ..hypotheses import CONSISTENT, FULL_RANK, HYPENTROPY, MIRROR, POSITIVE, RE
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES
 from .flow_rates import largest_check
-from .handed_in_limits import of_this_flow
+from .limits_of_flows import of_this_flow
 from .local import FOLLOWED, constant_check, eigen_error, least_eigenvalue
 from .measured import (
     EPS,

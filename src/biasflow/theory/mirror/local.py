@@ -26,7 +26,7 @@ from ..verdicts import Check, Claim, Kind, unknown_check
 from .conditions import MOVES, ONTO, START
 from .flow_rates import eq2_checks, largest_check
 from .formulas import Formulas
-from .handed_in_limits import of_this_flow
+from .limits_of_flows import of_this_flow
 from .measured import (
     EPS,
     SLOW_FLOW,

@@ -16,7 +16,7 @@ from ...flows import limit
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
-from ..mirror.handed_in_limits import of_this_flow
+from ..mirror.limits_of_flows import of_this_flow
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .depth_two import l1_excess
 from .ends import ROUNDING, end_check, remaining, residual_integrals

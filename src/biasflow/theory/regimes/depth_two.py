@@ -13,7 +13,7 @@ from ..._core.problems import Problem
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale, start_spread
-from ..mirror.handed_in_limits import of_this_flow
+from ..mirror.limits_of_flows import of_this_flow
 from ..verdicts import Check, Claim, Hypothesis, Kind, unknown_check
 from .ends import ROUNDING, end_check, end_error, residual_integrals
 from .families import diagonal_family

@@ -34,7 +34,7 @@ from ...potentials import Hypentropy
 from ..evidence import FAR_FROM_LIMIT_ERROR, Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
-from ..mirror.handed_in_limits import of_this_flow
+from ..mirror.limits_of_flows import of_this_flow
 from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import witness_flow

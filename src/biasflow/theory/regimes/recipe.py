@@ -22,7 +22,7 @@ from ...models import DiagonalNetwork, DiagonalParams, ProductNetwork, mirror
 from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE
-from ..mirror.handed_in_limits import of_this_flow
+from ..mirror.limits_of_flows import of_this_flow
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from ..witness import ERROR_FACTOR
 from .ends import ROUNDING, residual_integrals

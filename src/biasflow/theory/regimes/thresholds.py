@@ -24,7 +24,7 @@ from ..evidence import Evidence
 from ..examples import diagonal_problem
 from ..fits import exponent_check
 from ..hypotheses import CONSISTENT, NONTRIVIAL, SQUARE, UNIFORM, depth, start_scale
-from ..mirror.handed_in_limits import of_this_flow
+from ..mirror.limits_of_flows import of_this_flow
 from ..verdicts import Check, Claim, Hypothesis, Kind, on_problem, unknown_check
 from .deeper import DEEP, INVERTED, LIMIT_ERROR
 from .depth_two import l1_excess

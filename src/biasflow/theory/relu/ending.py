@@ -23,8 +23,8 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import Course
-from .handed_in_limits import of_vanishing_scale
 from .landscape import quotient
+from .limit_networks import of_vanishing_scale
 from .relu_examples import orthonormal_family, orthonormal_problem, tiny_family, tiny_problem
 from .relu_hypotheses import ASSUMED, SMALL_START, TINY_START
 from .relu_setting import Setting, distance, squared_norm

@@ -17,7 +17,7 @@ from ..evidence import Evidence
 from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .handed_in_limits import of_least_norm
+from .limit_networks import of_least_norm
 from .reference_networks import (
     directions,
     kernel_interpolator,

@@ -10,7 +10,7 @@ from ..evidence import Evidence
 from ..unmeasured import part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .handed_in_limits import of_vanishing_scale
+from .limit_networks import of_vanishing_scale
 from .relu_examples import ordinary_family, ordinary_problem
 from .relu_hypotheses import ANY_LENGTHS, CROSSED, SMALL_START, TWO_SIGNS
 from .relu_setting import LabelCluster

@@ -12,7 +12,7 @@ from ..evidence import Evidence
 from ..unmeasured import Unmeasured, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from .course import Course
-from .handed_in_limits import QUOTIENT_ERROR, of_vanishing_scale
+from .limit_networks import QUOTIENT_ERROR, of_vanishing_scale
 from .relu_examples import (
     orthonormal_family,
     orthonormal_problem,

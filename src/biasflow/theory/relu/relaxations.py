@@ -19,7 +19,7 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind, unknown_check
 from ..witness import witness_flow
 from .flow_convergence import CONVERGED_LOSS
-from .handed_in_limits import NORM_ERROR
+from .limit_networks import NORM_ERROR
 from .reference_networks import rescaled
 from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family
 from .relu_hypotheses import ASSUMED, ASSUMPTION_1, LABELLED, NETWORK, NONZERO, TWO_SIGNS

@@ -19,7 +19,7 @@ from ..unmeasured import Unmeasured, need, part
 from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import Course
-from .handed_in_limits import of_vanishing_scale
+from .limit_networks import of_vanishing_scale
 from .reference_networks import directions, least_mass
 from .relu_examples import orthonormal_family, orthonormal_problem, pairs_family, pairs_problem
 from .relu_hypotheses import (
