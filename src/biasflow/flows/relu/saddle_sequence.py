@@ -275,7 +275,8 @@ class _Course:
             )
             if not flow.result.success:
                 jumps = len(self.saddles)
-                longer = "; give a longer time_s" if flow.result is Result.TIME_LIMIT else ""
+                timed = flow.result in (Result.TIME_LIMIT, Result.UNCHECKED)
+                longer = "; give a longer time_s" if timed else ""
                 raise self._gave_up(f"after {jumps} jumps, {flow.result.value}{longer}")
             trouble = self._unsettled(flow, old + len(new))
             if not trouble:
