@@ -44,8 +44,8 @@ def progress(on: bool) -> bool:
 
     From two seconds on, flows, limits, trainings, claims and certificates called in a terminal or
     a notebook show on stderr what they do and how far they are; the line is erased when the call
-    ends. There is none in threads, in other processes and in pipes. `BIASFLOW_PROGRESS=0` in the
-    environment turns it off, too, and with it the bars of sweeps that did not ask for one.
+    ends. Other threads, other processes and pipes have none. `BIASFLOW_PROGRESS=0` in the
+    environment turns it off, too, and so it does the bars of sweeps without `progress=True`.
 
     Parameters
     ----------
@@ -62,7 +62,9 @@ def progress(on: bool) -> bool:
     >>> bf.progress(before)
     False
     """
-    before, _line.on = _line.on, bool(on)
+    from .arguments import instance  # loads NumPy, which the command line may not need
+
+    before, _line.on = _line.on, instance("on", on, bool)
     _line.look_again()
     if not on:
         _line.erase()

@@ -500,41 +500,41 @@ class Trajectory(Shown, Generic[State]):
 
     @doing("flow")
     def resume(
-        self, *, time_s: float | None, t1: float | None = None, throw: bool = True
+        self, *, time_s: float | None = 120.0, t1: float | None = None, throw: bool = True
     ) -> Trajectory[State]:
-        """One flow over the whole time: this one and what follows.
+        """Continue the flow: one trajectory over the whole time, this one's and what follows.
 
-        The run and the one that tells its error go on from their own ends, so that the errors are
-        those of the whole time. This flow stays as it is. Flows that reached their t1 or gave up
-        by their time or their number of steps can go on; to those that ended otherwise, and to
-        paths, nothing is added.
+        The run and the one that measures its error go on from their own ends, so that the errors
+        are those of the whole time. This flow stays as it is. Flows that reached their t1, or gave
+        up after their seconds or their number of steps, or were ended by Ctrl-C, can go on; those
+        that ended otherwise, and paths, cannot.
 
         Parameters
         ----------
         time_s : float
-            Seconds after which it gives up again; None: never.
+            Seconds more after which it gives up again; None: never.
         t1 : float, optional
-            The time to end at, also one later than was asked for. None: as was asked for.
+            The time to end at, which may be later than the one asked for first. None: that one.
         throw : bool
             Whether to raise where the integration gave up again.
 
         Returns
         -------
         Trajectory
-            Saved at the times asked for and at a t1 that is given here, or at every step.
+            Saved at the times asked for and at a t1 given here; without `times`, at every step.
 
         Raises
         ------
         RefusedError
-            Where the flow cannot go on, and why.
+            If the flow cannot go on; the sentence says why.
         ConvergenceError
-            Where it gave up again, unless throw is False; `error.partial` can be resumed.
+            If it gave up again, unless throw is False; `error.partial` can be resumed.
 
         Examples
         --------
         >>> X, y = [[1.0, 2.0, 3.0]], [6.0]
         >>> flow = bf.mirror_flow(bf.potentials.Euclidean(), X, y, t1=0.1)
-        >>> flow.resume(time_s=60.0, t1=1.0).final.round(3)
+        >>> flow.resume(t1=1.0).final.round(3)
         array([0.429, 0.857, 1.286])
         """
         if self.continuation is None:
@@ -554,7 +554,7 @@ class Trajectory(Shown, Generic[State]):
             return f"the flow {self.result.value}; integrate anew with a larger log_norm"
         if self.result.success:
             return f"the flow ended at t = {self.times[-1]:g} ({self.result.value})"
-        return f"the flow stopped at t = {self.times[-1]:g} ({self.result.value}), time is no help"
+        return f"the flow stopped at t = {self.times[-1]:g} ({self.result.value}); time is no help"
 
 
 def tells(flow: Trajectory[Any], name: str) -> Callable[[], Any]:

@@ -86,6 +86,8 @@ class FlowRequest:
 
         def words() -> str:
             time, value, *events = where()
+            if not time:  # no step is known yet
+                return ""
             clock, factor, shift = self.units
             value = value * factor if quantity == "loss" else value + shift
             said = f"t = {time * clock:.3g}, {quantity} {value:.3g}"

@@ -34,7 +34,7 @@ wait less than the half second that Ctrl-C may take."""
 EXIT_S = 10.0
 """For which the end of the process waits for such calls: they may hold what it takes down."""
 SAVED = 65
-"""States of a flow that Ctrl-C ended, its interpolant aside."""
+"""States saved, at most, of a flow that Ctrl-C ended; its interpolant keeps all steps."""
 
 Flag = NDArray[np.intp]
 """An array of one entry, which turns from zero to one when a call is to end."""

@@ -23,8 +23,7 @@ LOOSEN = {
     Result.STEP_LIMIT: "give an earlier t1 or a larger rtol",
     Result.STEP_TOO_SMALL: "give an earlier t1 or a larger rtol",
     Result.UNRESOLVED: "take offsets out of the columns of X, or give t1",
-    Result.TIME_LIMIT: "`error.partial.resume(time_s=300)` goes on from there; or give a longer "
-    "time_s, an earlier t1 or a larger rtol",
+    Result.TIME_LIMIT: "give a longer time_s, an earlier t1 or a larger rtol",
     Result.UNCHECKED: "give a longer time_s, an earlier t1 or a larger rtol",
 }
 """What may help where a flow gave up."""
@@ -59,7 +58,8 @@ def returned(who: str, flow: Trajectory[Any], throw: bool) -> Trajectory[Any]:
 
 
 def _advice(flow: Trajectory[Any]) -> str:
-    """Where the flow so far is, how stiff it is, how it goes on, and what to loosen."""
+    """Where the flow so far is and how stiff it is there, and what may take it further: to resume
+    it, if it can be resumed, or other arguments."""
     rate = stiffest_rate(flow)
     stiff = (
         f", where the stiffest rate is {rate:.3g}"
@@ -67,14 +67,9 @@ def _advice(flow: Trajectory[Any]) -> str:
         else ", where the stiffest rate is out of float range"
     )
     loosen = LOOSEN.get(flow.result)
-    on = (
-        ""
-        if flow.continuation is None
-        else "; `error.partial.resume(time_s=300)` goes on from there"
-    )
-    return f"`.partial` of this error holds the flow up to there{stiff}{on}" + (
-        "" if loosen is None else f"; {loosen}"
-    )
+    ways = [] if flow.continuation is None else ["`error.partial.resume(time_s=300)` continues it"]
+    ways += [] if loosen is None else [f"or {loosen}" if ways else loosen]
+    return "; ".join([f"`.partial` of this error holds the flow up to there{stiff}", *ways])
 
 
 def stiffest_rate(flow: Trajectory[Any]) -> float:

@@ -422,8 +422,9 @@ def gradient_flow(
         States are then zero as long as they are below float range; polar(t) has unit neurons and
         logarithms of their norms, and log_norms these at every time saved (T, m).
     time_s : float, optional
-        Seconds after which it gives up where it is, compilation not counted; None for none. Most
-        of it is for its error, which is not finite where it is not known.
+        Seconds after which the flow gives up, compilation not counted; None: never. A quarter of
+        them is for the flow, the rest for the second run that measures its error; an error that
+        was not measured is not finite.
     branch : int or sequence of int
         `Events(branch=…)`: where Filippov's solution is not unique (`Trajectory.unique` is False),
         stats['branches'] has the moments from which a neuron could go several ways, each a Branch,
@@ -431,7 +432,7 @@ def gradient_flow(
         where nothing is said, closes gates on kinks that push away on both sides, and opens those
         whose pre-activations then grow. Such kinks are met at the start, where a neuron slides
         while its output weight changes sign, and at w = 0. States between two ways, which stay on
-        the kink for a while, are solutions, too; they are not offered.
+        the kink for a while, are solutions, too; no number stands for them.
     starts : iterable of parameters, optional
         Instead of the problem's own start; computed on all cores by the methods that are compiled.
         time_s is then for each of them.
@@ -447,10 +448,11 @@ def gradient_flow(
     RefusedError
         Where the method asked for cannot do it; the sentence says why.
     ConvergenceError
-        Where the integration gave up, unless throw is False; `partial` is the flow up to there.
+        Where the integration gave up, unless throw is False; `partial` is the flow up to there,
+        which `error.partial.resume()` continues.
     KeyboardInterrupt
-        Ctrl-C stops it within half a second; `partial` is the flow so far, at 65 of its times at
-        most, unless making it takes longer.
+        Ctrl-C stops the flow within half a second. The error's `partial` is the flow so far, at 65
+        of its times at most; it has none if that cannot be made in the half second.
 
     Examples
     --------
@@ -521,8 +523,8 @@ def _follow(
     degree = 1 if plain else int(asked.model.homogeneity)
 
     def restored(found: Trajectory[Any]) -> Trajectory[Any]:
-        told = _told_besides(found, own, tolerance)
-        return units.restored(judged(found), asked, degree, told)
+        stats = _further_stats(found, own, tolerance)
+        return units.restored(judged(found), asked, degree, stats)
 
     found = chosen.in_units(units.states * LOG2).integrate(own, request)
     return Asked("gradient_flow", request, units, restored).returned(found, throw)
@@ -599,7 +601,7 @@ def _with_words(
     return method
 
 
-def _told_besides(
+def _further_stats(
     flow: Trajectory[Any], problem: Problem, rtol: float
 ) -> Callable[[], Mapping[str, Any]]:
     """Makes what all stats say: rtol, and of ReLU networks the neurons that are off on every input

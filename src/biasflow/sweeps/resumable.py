@@ -142,9 +142,9 @@ def sweep(
     if not retry_failed:
         ledger.look_for_failures(range(grid.size))
     label = short_name(function)
-    with _watching(progress, watch, label) as told:
+    with _watching(progress, watch, label) as watcher:
         for _ in range(MOST_REREADS):
-            Driver(function, ledger, engine, label, told, retry_failed, point_time_s).run()
+            Driver(function, ledger, engine, label, watcher, retry_failed, point_time_s).run()
             assembly = assembled(ledger)
             if not ledger.open(range(grid.size)):
                 break
@@ -240,12 +240,12 @@ def _check_time_limit(point_time_s: float | None, engine: Engine) -> None:
 
 @contextmanager
 def _watching(progress: Progress | bool | None, watch: Watch | None, label: str) -> Iterator[Watch]:
-    """Whoever is told, and a bar where one is wanted or somebody looks."""
-    told = progress if callable(progress) else None
+    """The functions to call with each tally, and a bar if one is wanted or somebody looks."""
+    listener = progress if callable(progress) else None
     wanted = progress is True or (progress is None and watch is None and is_seen())
     if not wanted:
         with hidden() if progress is False else nullcontext():
-            yield _watcher(told, watch)
+            yield _watcher(listener, watch)
         return
     with sweep_bar(label, 0.0 if progress is True else PATIENCE_S) as bar:
 
@@ -258,15 +258,15 @@ def _watching(progress: Progress | bool | None, watch: Watch | None, label: str)
 
 
 def _watcher(progress: Progress | None, watch: Watch | None) -> Watch:
-    told = -1
+    last = -1
 
     def tell(tally: Tally) -> None:
-        nonlocal told
+        nonlocal last
         if watch is not None:
             watch(tally)
-        if progress is not None and tally.done + tally.failed != told:
-            told = tally.done + tally.failed
-            progress(told, tally.total, tally.label)
+        if progress is not None and tally.done + tally.failed != last:
+            last = tally.done + tally.failed
+            progress(last, tally.total, tally.label)
 
     return tell
 

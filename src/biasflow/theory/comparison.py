@@ -140,11 +140,11 @@ def compare(
         Any point: predictors are compared as vectors, networks as functions on the inputs,
         classifiers by their directions there.
     verify : bool
-        Judge the claims about a flow and its limit too, if the limit is the predicted one. From
-        some of the flow's states ∇L is followed to the next: where that does not lead there, it is
-        no gradient flow, and no claim applies. Takes several times as long.
+        Also judge the claims about a flow and its limit, if the limit is the predicted one. From
+        some of the flow's states ∇L is followed to the next: if it does not lead there, this is no
+        gradient flow, and no claim applies. Takes several times as long.
     time_s : float
-        Seconds at most for what theorems predict, and for each claim.
+        Seconds at most to compute the predicted limit, and again for each claim.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def compare(
     Raises
     ------
     InputError
-        Where the two cannot be compared.
+        If the two cannot be compared.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class Evidence:
         """Seconds left for the next solver; `Unmeasured` is raised where there are none."""
         left = self.deadline.left
         if self.deadline.over():
-            raise Unmeasured(f"the time limit of {self.deadline.seconds:g} s was reached before")
+            raise Unmeasured(f"the time limit of {self.deadline.seconds:g} s was reached first")
         return float("inf") if left is None else left
 
     def in_time(self, items: Iterable[Item]) -> Iterator[Item]:

@@ -53,7 +53,7 @@ def _judged(statement: Claim, evidence: Evidence, limit: Limit | None) -> Verdic
                 return Verdict(statement, tuple(outcomes), handed_in)
         checks = tuple(statement.check(evidence))
     except (Unmeasured, ConvergenceError) as reason:
-        unknown = unknown_check("what the claim is about", str(reason))
+        unknown = unknown_check("what the claim measures", str(reason))
         return Verdict(statement, tuple(outcomes), (unknown,))
     except ScaleError as refusal:  # in words, for numbers beyond floats
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, str(refusal))

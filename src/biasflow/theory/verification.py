@@ -158,9 +158,11 @@ def verify(
         flow, and the claim does not apply.
     limit : Limit, optional
         Your own. It is checked first, against where the flow goes or the program that it should
-        solve: a wrong one is the verdict. A claim about no limit does not apply.
+        solve: if it is wrong, the claim is violated and nothing else is judged. A claim about no
+        limit does not apply.
     time_s : float
-        Seconds that evidence may take; without time for a witness a verdict is at best consistent.
+        Seconds for all evidence together. What does not fit is not measured, and that part of the
+        verdict is inconclusive.
 
     Returns
     -------
@@ -170,7 +172,7 @@ def verify(
     Raises
     ------
     UnknownNameError
-        Of an id that is none; it suggests the nearest.
+        If no claim has this id; it suggests the nearest.
 
     Examples
     --------

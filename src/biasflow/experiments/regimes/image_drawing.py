@@ -311,12 +311,12 @@ def draw_curves(summary: xarray.Dataset) -> Any:
             precision = str(row["precision"].values)
             colour = _of_scale(scales.index(float(row["alpha"])), len(scales))
             momentum = float(row["momentum"])
-            told = [float(row[by]) for by in ("alpha", "step", "momentum")]
-            again = told in drawn
-            drawn += [told]
+            setting = [float(row[by]) for by in ("alpha", "step", "momentum")]
+            again = setting in drawn
+            drawn += [setting]
             style = "--" if papers else ":" if again else "-." if momentum else "-"
-            # steps of one scale that share their line are told apart by marks
-            alike = [told[0], style]
+            # marks distinguish steps of one scale that share their line
+            alike = [setting[0], style]
             mark = MARKS[styles.count(alike)]
             styles += [alike]
             axis.plot(

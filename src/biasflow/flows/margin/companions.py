@@ -139,8 +139,8 @@ def begun(march: March, grid: StepGrid, begin: Departure | None = None) -> Compa
 def follow(
     march: March, grid: StepGrid, compared: list[int], over: Callable[[], bool], before: Companion
 ) -> Companion:
-    """On along a grid of its own, with a step aside to each time at which it is compared; to where
-    `over` says or a step fails."""
+    """The companion, continued along a grid of its own, with an extra step to each time at which it
+    is compared, until `over` is true or a step fails."""
     found, start = before.copy(), before.steps[0]
     for i in compared[bisect_right(compared, found.steps[-1]) :]:
         while found.ahead < i:

@@ -39,9 +39,9 @@ def integrate_events(
     zero. before: the runs that go on.
     """
     deadline = request.deadline
-    compilation, told = _loaded() if _loaded.cache_info().currsize else _load(deadline)
+    compilation, trajectories = _loaded() if _loaded.cache_info().currsize else _load(deadline)
     found: Trajectory[TwoLayerParams] = compilation.announced(
-        "ReLU", told.integrate, problem, request, branch, before, deadline=deadline
+        "ReLU", trajectories.integrate, problem, request, branch, before, deadline=deadline
     )
     return found
 

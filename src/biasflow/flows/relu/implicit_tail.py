@@ -214,8 +214,9 @@ def _turned(gates: Gates, turn: Turn, rows: Array, rtol: float) -> Array:
         row[int(g)] = int(before)
     gates[turn.j] = turn.row
     (new,) = np.nonzero(row != turn.row)
-    told = [np.full(new.size, turn.time), np.full(new.size, turn.j), new, row[new], turn.row[new]]
-    return np.concatenate([rows[~late], np.column_stack(told)])
+    times, neurons = np.full(new.size, turn.time), np.full(new.size, turn.j)
+    changes = np.column_stack([times, neurons, new, row[new], turn.row[new]])
+    return np.concatenate([rows[~late], changes])
 
 
 def joined(stretches: list[Marched]) -> Marched:

@@ -276,7 +276,7 @@ def _without(s: Setting, evidence: Evidence, second: int) -> list[Check]:
         active = [(growth, j) for j, i, growth in s.growths if i == 0 and s.unit.W[j] @ s.X[k] > 0]
         if not active:
             raise Unmeasured(
-                f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label"
+                f"no neuron outside S_{{+,1}} is active on x_{k} with the sign of its label"
             )
         chosen.add(max(active)[1])
     runs = _Runs(evidence, s, np.array(sorted(chosen)))

@@ -282,7 +282,7 @@ def _kinks(evidence: Evidence, s: Setting, rate: float, quantity: str) -> tuple[
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
         raise Unmeasured(
-            f"nobody outside the clusters is active on x_{k} with the sign of its label"
+            f"no neuron outside the clusters is active on x_{k} with the sign of its label"
         )
     problem = Problem(
         TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept

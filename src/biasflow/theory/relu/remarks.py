@@ -267,7 +267,7 @@ def _without(evidence: Evidence, s: Setting) -> tuple[Check, ...]:
     own = (kept.W @ s.X.T > 0) & (np.sign(kept.a)[:, None] == np.sign(s.y))
     if not np.all(np.any(own, axis=0)):
         k = int(np.flatnonzero(~np.any(own, axis=0))[0])
-        raise Unmeasured(f"nobody outside S_{{+,1}} is active on x_{k} with the sign of its label")
+        raise Unmeasured(f"no neuron outside S_{{+,1}} is active on x_{k} with its label's sign")
     problem = Problem(
         TwoLayer(len(outside), s.problem.data.d), s.problem.data, s.problem.loss, kept, s.log_scale
     )
