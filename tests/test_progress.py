@@ -20,6 +20,7 @@ from biasflow._core.progress import doing, hidden
 from biasflow._numerics import flow_frame
 from biasflow._numerics.interrupts import stoppable
 from biasflow.cli.terminal import bars
+from biasflow.errors import InputError
 
 SECONDS = 0.5  # that calls here last
 
@@ -156,6 +157,11 @@ def test_it_can_be_turned_off(by, opened, monkeypatch):
     finally:
         bf.progress(True)
     assert progress.is_seen() is (by != "environment")
+
+
+def test_words_for_it_are_refused():
+    with pytest.raises(InputError, match="on: expected bool"):
+        bf.progress("off")
 
 
 def test_it_is_silent_in_threads_doctests_and_pipes(opened, monkeypatch):
