@@ -58,3 +58,13 @@ def test_a_flow_that_is_handed_in_and_the_rest_share_the_seconds(name):
     verdict = bf.verify(name, problem, flow=flow, time_s=0.3)
     assert time.monotonic() - begin <= 0.3 + 1
     assert verdict.status != "violated"
+
+
+def test_the_reason_of_a_flow_that_gave_up_has_no_advice_for_its_caller():
+    problem = claim("W/lem1").example(0)
+
+    def check(evidence):
+        return (bf.gradient_flow(evidence.problem, time_s=1e-6),)
+
+    verdict = bf.verify(dataclasses.replace(claim("W/lem1"), hypotheses=(), check=check), problem)
+    assert verdict.why == "the flow gave up: the time limit was reached at t = 0"

@@ -8,7 +8,7 @@ from .._core.results import Limit
 from .._numerics.compilation import announced
 from ..errors import ConvergenceError, ScaleError
 from .evidence import Evidence
-from .unmeasured import Unmeasured, part
+from .unmeasured import Unmeasured, part, reason_of
 from .verdicts import Check, Claim, Hypothesis, Status, Verdict, unknown_check
 
 PASSED = (Status.HOLDS, Status.CONSISTENT)
@@ -53,7 +53,7 @@ def _judged(statement: Claim, evidence: Evidence, limit: Limit | None) -> Verdic
                 return Verdict(statement, tuple(outcomes), handed_in)
         checks = tuple(statement.check(evidence))
     except (Unmeasured, ConvergenceError) as reason:
-        unknown = unknown_check("what the claim measures", str(reason))
+        unknown = unknown_check("what the claim measures", reason_of(reason))
         return Verdict(statement, tuple(outcomes), (unknown,))
     except ScaleError as refusal:  # in words, for numbers beyond floats
         return Verdict(statement, tuple(outcomes), (), Status.INCONCLUSIVE, str(refusal))

@@ -33,7 +33,7 @@ def need(found: Found | str | None, gap: float = NARROW) -> Found:
     if isinstance(found, str):
         raise Unmeasured(found)
     if isinstance(found, Trajectory) and not found.result.success:
-        raise Unmeasured(f"the flow {found.result.value} at t = {found.times[-1]:g}")
+        raise Unmeasured(_gave_up(found))
     proof = found.certificate if isinstance(found, Limit) else found
     if isinstance(proof, Certificate | Bracket):
         width = proof.gap if isinstance(proof, Certificate) else proof.relative_gap
@@ -54,5 +54,15 @@ def part(name: str, measure: Callable[[], Check | Iterable[Check]]) -> tuple[Che
         for check in (found,) if isinstance(found, Check) else found:
             checks.append(check)
     except (Unmeasured, ConvergenceError) as reason:
-        checks.append(unknown_check(name, str(reason)))
+        checks.append(unknown_check(name, reason_of(reason)))
     return tuple(checks)
+
+
+def reason_of(error: BiasflowError) -> str:
+    """Why something was not measured, without an error's advice to whoever called the solver."""
+    flow = error.partial if isinstance(error, ConvergenceError) else None
+    return _gave_up(flow) if isinstance(flow, Trajectory) else str(error)
+
+
+def _gave_up(flow: Trajectory) -> str:
+    return f"the flow {flow.result.value} at t = {flow.times[-1]:g}"

@@ -161,8 +161,8 @@ def verify(
         solve: if it is wrong, the claim is violated and nothing else is judged. A claim about no
         limit does not apply.
     time_s : float
-        Seconds for all evidence together. What does not fit is not measured, and that part of the
-        verdict is inconclusive.
+        Seconds for all evidence together. A part that does not fit is inconclusive; if the witness
+        alone does not, the verdict is at best consistent.
 
     Returns
     -------
