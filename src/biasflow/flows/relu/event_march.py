@@ -331,6 +331,7 @@ def _march(stamp: int) -> Any:
             book = with_room(book, counts[ACCEPTED], ask.keep)
             keep_step(book, counts[ACCEPTED], t, Y, gates, h)
             code = ending(t, square, Y, s.work, ask)
+            ask.seen[0], ask.seen[1], ask.seen[2] = t, square, counts[CHANGED]
             pace = Pace(t, h, code, theta, error, previous, grow, stiffness, cell, saves, square)
         counts[KEPT], counts[SAVED] = book.tally[0], pace.saves
         return pace.t, pace.code, saved, book.kept, log, counts, pace.stiffness, book.ends
