@@ -13,7 +13,7 @@ from ..unmeasured import need, part
 from ..verdicts import Check, Claim, Kind
 from ..witness import witness_flow
 from .course import IDLE_FACTOR, Course
-from .limit_networks import NORM_ERROR, limit_checks, of_vanishing_scale, only
+from .limit_networks import NORM_ERROR, limit_checks, of_each_neuron, of_vanishing_scale, only
 from .reference_networks import kernel_interpolator, rescaled
 from .relu_examples import (
     lengths_family,
@@ -266,7 +266,7 @@ limit = Claim(
     "equal shares in each cluster",
     ordinary_family,
     below_floats=True,
-    limit=of_vanishing_scale,
+    limit=of_each_neuron,
 )
 
 CLAIMS = (thm1, limit)

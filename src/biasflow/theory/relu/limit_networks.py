@@ -30,9 +30,24 @@ def of_vanishing_scale(evidence: Evidence, limit: Limit[TwoLayerParams]) -> tupl
     """θ* is balanced, interpolates with the least norm, and is the function near which the flow
     ends; in which neurons its mass lies, and in how many, is left open."""
     best, course = _network(limit), Course(evidence)
+    return (_balance(best), _same_sums(course, best), *_least(course, best))
+
+
+def of_each_neuron(evidence: Evidence, limit: Limit[TwoLayerParams]) -> tuple[Check, ...]:
+    """θ* is balanced, interpolates with the least norm, and has the neurons with which the flow
+    ends, one for each."""
+    best, width = _network(limit), evidence.network.model.width
+    if len(best.a) != width:
+        raise Unmeasured(
+            f"expected {width} neurons, one for each of the problem's, found {len(best.a)}"
+        )
+    return (_balance(best), *limit_checks(Course(evidence), best))
+
+
+def _balance(best: TwoLayerParams) -> Check:
     size = float(np.sqrt(squared_norm(best)))
     apart = np.abs(np.abs(best.a) - np.linalg.norm(best.W, axis=1))
-    balance = Check(
+    return Check(
         "largest ||a_j| − ‖w_j‖|/‖θ*‖ of the limit given",
         float(np.max(apart, initial=0.0)) / size if size > 0 else 0.0,
         "==",
@@ -40,7 +55,6 @@ def of_vanishing_scale(evidence: Evidence, limit: Limit[TwoLayerParams]) -> tupl
         QUOTIENT_ERROR,
         witness=SUMMED,
     )
-    return (balance, _same_sums(course, best), *_least(course, best))
 
 
 def _same_sums(course: Course, best: TwoLayerParams) -> Check:
