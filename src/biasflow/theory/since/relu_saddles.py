@@ -94,8 +94,9 @@ def _turning_points(found: ExtremalVectors, X: Array, q: Array) -> Check:
         moving = np.abs(rise) > UNSEEN * np.max(np.abs(G)) / CIRCLE
         signs, places = np.sign(rise[moving]), np.flatnonzero(moving)
         turned = np.flatnonzero(signs != np.roll(signs, 1))
-        # where G rests at zero in between, no neuron grows
-        at_zero = [G[places[k]] == 0 or G[places[k - 1] + 1] == 0 for k in turned]
+        # no neuron grows if G rests at zero in between, or touches it within a cell of the grid
+        near = [(places[k], places[k - 1] + 1, rise[[places[k], places[k - 1]]]) for k in turned]
+        at_zero = [min(abs(G[i]), abs(G[j])) <= np.max(np.abs(cells)) for i, j, cells in near]
         count = len(turned) - int(np.sum(at_zero))
         return Check(words, count / max(len(found), 1), "==", 1.0, 1e-12, "G on a fine grid")
     rng = np.random.default_rng(5)
