@@ -153,7 +153,9 @@ MEANINGS = {
     "one path": "Random data satisfy it unless two clusters arrive nearly together.",
     "acute": "All angles between inputs are acute, as with a large bias column, and all labels "
     "are positive.",
-    "tiny start": "Weights of at most 1e-3, among them a positive neuron that is active somewhere.",
+    "tiny start": "Weights of at most a thousandth of those that fit a label, among them a "
+    "positive neuron that is active somewhere.",
+    "unit start": "Weights between 5e-5 and 2e4: the claim shrinks them by λ itself.",
     "S/separable unique": "True of random inputs. Where two directions tie, the start says which "
     "mixture of them comes.",
     "S separable": "Some hyperplane through zero has all samples on the right side.",

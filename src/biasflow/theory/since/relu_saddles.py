@@ -291,11 +291,25 @@ def _acute(evidence: Evidence) -> str | None:
 
 def _small(evidence: Evidence) -> str | None:
     problem = evidence.network
+    X, y = problem.data.X, problem.data.y
     size = float(np.max(np.abs(problem.start.W))) * np.exp(np.max(problem.log_scale))
+    fitting = float(np.sqrt(np.max(np.abs(y)) / np.max(np.linalg.norm(X, axis=1))))
     alive = np.any(problem.start.W @ problem.data.X.T > 0, axis=1) & (problem.start.a > 0)
     if not np.any(alive):
         return "no positive neuron sees any input"
-    return None if size <= 1e-3 else f"weights of up to {size:.2g} are not small"
+    if size <= 1e-3 * fitting:
+        return None
+    return f"weights of up to {size:.2g} are not small: a neuron that fits has {fitting:.2g}"
+
+
+def _unit(evidence: Evidence) -> str | None:
+    size = float(np.max(np.abs(evidence.network.start.W)))
+    if size > 0 and abs(np.log(size)) <= LOGS[0] / 4:
+        return None
+    return (
+        f"the start has weights of {size:.2g}, and λ goes down to e^-{LOGS[-1]:g} only; "
+        "give a start of size one"
+    )
 
 
 def _listable(evidence: Evidence) -> str | None:
@@ -334,6 +348,9 @@ ONE_PATH = Hypothesis(
     "one path",
     "the limit is one path: no ties, no kinks with several ways on, and jumps apart",
     _one_path,
+)
+UNIT_START = Hypothesis(
+    "unit start", "the start is of the order of one: λ alone makes it small", _unit
 )
 ACUTE = Hypothesis(
     "acute",
@@ -419,7 +436,7 @@ saddles = Claim(
     "Maennel et al. 2018, arXiv:1803.08367, and Boursier and Flammarion 2024, arXiv:2401.10791, "
     "for the first saddle; B, Theorem 1, for orthogonal inputs; the path on any data "
     "is ours",
-    (NETWORK, LABELLED, BALANCED, ONE_PATH),
+    (NETWORK, LABELLED, BALANCED, UNIT_START, ONE_PATH),
     saddle_problem,
     _saddles,
     kind=Kind.FLOW,
