@@ -207,7 +207,8 @@ def one_verdict(id: str, key: int, name: str, make: Callable[[], Any], time_s: f
             verdict = bf.verify(id, problem, time_s=time_s)
         words = [line for line in words if not line.startswith("biasflow: compiling")]
         status, note = verdict.status.value, note_of(verdict)
-        note = note or (f"printed: {words[0]}" if words else "")
+        printed = words[0].replace(f"{HERE.parents[1]}/", "") if words else ""
+        note = note or (f"printed: {printed}" if printed else "")
     except Exception as error:
         status, note = "raised", f"{type(error).__name__}: {error}"
     took = time.monotonic() - began
